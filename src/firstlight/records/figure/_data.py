@@ -1,0 +1,210 @@
+"""`FigureData`: frozen, comparable by content, one safetensors file on disk."""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from firstlight.records.figure._files import write_atomically
+
+Kind = Literal[
+    "curves",
+    "spectrum",
+    "heatmap",
+    "grid",
+    "phase",
+    "staircase",
+    "alignment",
+    "scatter",
+    "bars",
+    "circles",
+    "histogram",
+    "panels",
+]
+KINDS: tuple[str, ...] = get_args(Kind)
+Scale = Literal["linear", "log", "symlog"]
+
+_SCHEMA = 1
+_METADATA_KEY = "firstlight.figure"
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What one axis measures, in which unit and on which scale.
+
+    >>> Axis("time", "s", scale="log").text
+    'time (s)'
+    """
+
+    label: str
+    unit: str = ""
+    scale: Scale = "linear"
+
+    def __post_init__(self) -> None:
+        if not self.label.strip():
+            raise ValueError("an axis needs a label that says what it measures; received an empty one")
+        if self.scale not in get_args(Scale):
+            raise ValueError(
+                f"the scale of an axis is one of {', '.join(get_args(Scale))}; received {self.scale!r}"
+            )
+
+    @property
+    def text(self) -> str:
+        """Label with unit, as printed."""
+        return f"{self.label} ({self.unit})" if self.unit else self.label
+
+
+def as_axis(axis: Axis | str) -> Axis:
+    """An `Axis` as it is; a plain string is the label of a linear axis."""
+    return axis if isinstance(axis, Axis) else Axis(axis)
+
+
+@dataclass(frozen=True, eq=False)
+class FigureData:
+    """Everything a figure shows: words and layout in a JSON header, numbers in read-only arrays.
+
+    Made by the constructors of `firstlight.records.figure`, one per `kind`. `x` and `y` describe the axes,
+    `value` the colour scale of a map. Two figures are equal when their digests are.
+    """
+
+    kind: Kind
+    title: str = ""
+    caption: str = ""
+    x: Axis | None = None
+    y: Axis | None = None
+    value: Axis | None = None
+    meta: Mapping[str, Any] = field(default_factory=dict)
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"kind is one of {', '.join(KINDS)}; received {self.kind!r}")
+        try:
+            plain = json.loads(json.dumps(_thaw(self.meta), allow_nan=False))
+        except (TypeError, ValueError) as error:
+            raise ValueError(
+                f"meta must be finite JSON; {error}. Put numbers that may be NaN in arrays"
+            ) from None
+        object.__setattr__(self, "meta", _freeze(plain))
+        frozen = {name: _frozen_array(name, self.arrays[name]) for name in sorted(self.arrays)}
+        object.__setattr__(self, "arrays", MappingProxyType(frozen))
+
+    def header(self) -> dict[str, Any]:
+        """All but the numbers, as JSON; names the dtype and shape of every array."""
+        return {
+            "schema": _SCHEMA,
+            "kind": self.kind,
+            "title": self.title,
+            "caption": self.caption,
+            **{name: axis and dataclasses.asdict(axis) for name, axis in self._axes().items()},
+            "meta": _thaw(self.meta),
+            "arrays": {
+                name: {"dtype": a.dtype.str, "shape": list(a.shape)} for name, a in self.arrays.items()
+            },
+        }
+
+    @functools.cached_property
+    def digest(self) -> str:
+        """SHA-256 of the canonical header followed by the bytes of the arrays in the order of their names."""
+        sha = hashlib.sha256(_canonical(self.header()).encode())
+        for array in self.arrays.values():
+            sha.update(array.tobytes())
+        return sha.hexdigest()
+
+    @classmethod
+    def from_parts(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> "FigureData":
+        """The inverse of `header()` and `arrays`; refuses arrays that are not those the header names."""
+        header = _thaw(header)
+        if header.get("schema") != _SCHEMA:
+            raise ValueError(
+                f"this version reads figures of schema {_SCHEMA}; received schema {header.get('schema')!r}. "
+                "Update firstlight, or make the figure again"
+            )
+        axes = {name: Axis(**header[name]) if header[name] else None for name in ("x", "y", "value")}
+        made = cls(
+            header["kind"], header["title"], header["caption"], **axes, meta=header["meta"], arrays=arrays
+        )
+        if made.header()["arrays"] != header["arrays"]:
+            raise ValueError(
+                f"the header names arrays {header['arrays']}; received {made.header()['arrays']}. "
+                "Header and arrays belong to different figures"
+            )
+        return made
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write one `.safetensors` file, whole or not at all; the header is its metadata."""
+        from safetensors.numpy import save
+
+        content = save(dict(self.arrays), metadata={_METADATA_KEY: _canonical(self.header())})
+        return write_atomically(path, content)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "FigureData":
+        """Read what `save` wrote; nothing in the file is executed."""
+        from safetensors import SafetensorError, safe_open
+
+        try:
+            with safe_open(os.fspath(path), framework="numpy") as file:
+                header = json.loads((file.metadata() or {})[_METADATA_KEY])
+                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        except (SafetensorError, KeyError, json.JSONDecodeError) as error:
+            raise ValueError(
+                f"{os.fspath(path)} is not a whole figure file ({type(error).__name__}: {error}); "
+                "give a file written by FigureData.save, or make the figure again"
+            ) from None
+        return cls.from_parts(header, arrays)
+
+    def _axes(self) -> dict[str, Axis | None]:
+        return {"x": self.x, "y": self.y, "value": self.value}
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other.digest if isinstance(other, FigureData) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def __repr__(self) -> str:
+        return f"FigureData({self.kind}, {self.title!r}, {self.digest[:12]})"
+
+    def __reduce__(self):
+        # Read-only views do not travel between processes; the parts do.
+        return FigureData.from_parts, (self.header(), dict(self.arrays))
+
+
+def require_real(name: str, array: np.ndarray) -> None:
+    """Refuse what cannot be drawn or hashed as numbers: objects, strings, complex values."""
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{name} must hold real numbers; received dtype {array.dtype}")
+
+
+def _canonical(header: Mapping[str, Any]) -> str:
+    return json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def _freeze(value: Any) -> Any:
+    if isinstance(value, dict):
+        return MappingProxyType({key: _freeze(item) for key, item in value.items()})
+    return tuple(map(_freeze, value)) if isinstance(value, list) else value
+
+
+def _thaw(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {key: _thaw(item) for key, item in value.items()}
+    return [_thaw(item) for item in value] if isinstance(value, tuple | list) else value
+
+
+def _frozen_array(name: str, value: Any) -> np.ndarray:
+    array = np.asarray(value)
+    require_real(f"array {name!r}", array)
+    # Little-endian bytes in C order make the digest the same on every machine.
+    array = np.array(array, dtype=array.dtype.newbyteorder("<"), order="C")
+    array.flags.writeable = False
+    return array

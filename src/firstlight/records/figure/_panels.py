@@ -1,0 +1,42 @@
+"""Several figures as one."""
+
+from collections.abc import Sequence
+
+from firstlight.records.figure._data import FigureData
+
+
+def panels(
+    figures: Sequence[FigureData], *, columns: int = 2, title: str = "", caption: str = ""
+) -> FigureData:
+    """Figures side by side, `columns` to a row; panels do not nest.
+
+    >>> from firstlight.records.figure import circles
+    >>> one = circles([[1, 0], [0, 1]], x="cos", y="sin", title="frequency 1")
+    >>> unpack_panels(panels([one, one]))[1] == one
+    True
+    """
+    if not figures:
+        raise ValueError("panels needs at least one figure; received none")
+    if columns < 1:
+        raise ValueError(f"columns must be at least 1; received {columns}")
+    if any(one.kind == "panels" for one in figures):
+        raise ValueError(
+            "panels do not nest; received a figure of kind 'panels'. Give what unpack_panels returns"
+        )
+    arrays = {f"{number}/{name}": a for number, one in enumerate(figures) for name, a in one.arrays.items()}
+    words = {"columns": min(columns, len(figures)), "panels": [one.header() for one in figures]}
+    return FigureData("panels", title, caption, meta=words, arrays=arrays)
+
+
+def unpack_panels(figure: FigureData) -> tuple[FigureData, ...]:
+    """The figures inside a figure of kind `panels`, in order."""
+    if figure.kind != "panels":
+        raise ValueError(f"only a figure of kind 'panels' holds others; received one of kind {figure.kind!r}")
+    parts = []
+    for number, header in enumerate(figure.meta["panels"]):
+        prefix = f"{number}/"
+        arrays = {
+            name.removeprefix(prefix): a for name, a in figure.arrays.items() if name.startswith(prefix)
+        }
+        parts.append(FigureData.from_parts(header, arrays))
+    return tuple(parts)
