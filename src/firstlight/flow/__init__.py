@@ -1,1 +1,51 @@
-"""(being built)"""
+"""How it learns: training, gradient flow and exact population losses.
+
+>>> import functools
+>>> from firstlight import flow, models, tasks
+>>> task = tasks.group_task("Z7")
+>>> make = functools.partial(models.TwoLayer.init, inputs=14, width=64, outputs=7)
+>>> run = flow.train(make, task.split(fraction=0.9), steps=30)
+>>> run.status
+'finished'
+"""
+
+from firstlight.flow._checkpoint import CheckpointError
+from firstlight.flow._dense import outputs, value_and_grad
+from firstlight.flow._lens import Lens
+from firstlight.flow._objective import accuracy, objective, target_matrix
+from firstlight.flow._observe import Context, Observable, norms, standard
+from firstlight.flow._optimizer import is_coupled, schedule
+from firstlight.flow._program import TaskFacts
+from firstlight.flow._progress import Progress
+from firstlight.flow._train import Lane, TrainingInterrupted, train, train_lanes
+from firstlight.flow._trajectory import LaneResult, Trajectory
+from firstlight.records.spec import Loss, Optimizer, Recording, Schedule, Stop
+
+__all__ = [
+    "CheckpointError",
+    "Context",
+    "Lane",
+    "LaneResult",
+    "Lens",
+    "Loss",
+    "Observable",
+    "Optimizer",
+    "Progress",
+    "Recording",
+    "Schedule",
+    "Stop",
+    "TaskFacts",
+    "TrainingInterrupted",
+    "Trajectory",
+    "accuracy",
+    "is_coupled",
+    "norms",
+    "objective",
+    "outputs",
+    "schedule",
+    "standard",
+    "target_matrix",
+    "train",
+    "train_lanes",
+    "value_and_grad",
+]

@@ -1,0 +1,62 @@
+"""`python -m benchmarks [--only NAME]`: run, print a table, merge into results.json."""
+
+import argparse
+import importlib
+import json
+import os
+import pkgutil
+from collections.abc import Callable
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+import benchmarks
+
+RESULTS = Path(__file__).with_name("results.json")
+
+
+def registry() -> dict[str, Callable[[], dict]]:
+    """Every public function of the modules here, by name; each is one benchmark."""
+    found: dict[str, Callable[[], dict]] = {}
+    for module in pkgutil.iter_modules(benchmarks.__path__):
+        if not module.name.startswith("_"):
+            loaded = importlib.import_module(f"benchmarks.{module.name}")
+            found |= {name: getattr(loaded, name) for name in loaded.__all__}
+    return found
+
+
+def met(entry: dict) -> str:
+    if entry["target"] is None:
+        return "–"
+    higher = entry["better"] == "higher"
+    return "yes" if (entry["value"] >= entry["target"] if higher else entry["value"] <= entry["target"]) else "no"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--only", help="run this benchmark alone")
+    only = parser.parse_args().only
+    known = registry()
+    if only and only not in known:
+        parser.error(f"unknown benchmark {only!r}; there are {', '.join(sorted(known))}")
+    results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
+    results = {name: entry for name, entry in results.items() if name in known}
+    table = Table("benchmark", "value", "target", "met", "compared with")
+    console = Console()
+    for name in [only] if only else sorted(known):
+        with console.status(f"running {name}"):
+            entry = known[name]() | {"command": f"make bench ONLY={name}"}
+        results[name] = entry
+        base = entry["baseline"]
+        target = "" if entry["target"] is None else f"{entry['target']:g}"
+        value = f"{entry['value']:.3g} {entry['unit']}"
+        table.add_row(name, value, target, met(entry), f"{base['name']}: {base['value']:.4g}")
+        part = RESULTS.with_suffix(".part")
+        part.write_text(json.dumps(dict(sorted(results.items())), indent=2) + "\n")
+        os.replace(part, RESULTS)
+    console.print(table)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""What is measured along a run: pure functions of a context, computed on the device at recorded steps."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from firstlight.flow import _dense
+from firstlight.flow._objective import accuracy, objective
+from firstlight.records.spec import Loss
+from firstlight.tasks import Task
+
+
+@dataclass(frozen=True)
+class Context:
+    """Everything an observable may look at; what it does not touch is not computed.
+
+    `previous` holds the parameters one step earlier (equal to `model` at step 0) and `gradients` the gradient of
+    the training loss at `model`, without weight decay. `task` carries names and the group, never traced arrays.
+    """
+
+    step: Array
+    model: Any
+    previous: Any
+    gradients: Any
+    train_inputs: Any
+    train_targets: Array
+    test_inputs: Any
+    test_targets: Array
+    loss: Loss
+    task: Task
+
+
+Observable = Callable[[Context], Mapping[str, Array]]
+
+
+def standard(ctx: Context) -> dict[str, Array]:
+    """Loss and accuracy on both halves of the split (test columns only where there are test rows)."""
+    values: dict[str, Array] = {}
+    halves = {"train": (ctx.train_inputs, ctx.train_targets), "test": (ctx.test_inputs, ctx.test_targets)}
+    for half, (inputs, targets) in halves.items():
+        if len(inputs) == 0:
+            continue
+        o = _dense.outputs(ctx.model, inputs)
+        values[f"{half}_loss"] = objective(o, targets, ctx.loss)
+        if targets.ndim == 1:
+            values[f"{half}_accuracy"] = accuracy(o, targets)
+    return values
+
+
+def norms(ctx: Context) -> dict[str, Array]:
+    """Frobenius norm of each parameter and of its last step, in columns `norm.<name>` and `step_norm.<name>`."""
+    from firstlight.models import parameter_names
+
+    now, before = parameter_names(ctx.model), parameter_names(ctx.previous)
+    values = {f"norm.{name}": jnp.linalg.norm(array.ravel()) for name, array in now.items()}
+    moved = {f"step_norm.{name}": jnp.linalg.norm((now[name] - before[name]).ravel()) for name in now}
+    return values | moved

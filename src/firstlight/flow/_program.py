@@ -1,0 +1,184 @@
+"""The compiled heart of training: advance a run to a given step; observe it there.
+
+`advance` is a while loop with a traced bound, so one compilation serves every chunk length and a run cut into
+chunks is bit for bit the run in one piece. One lane is one run; lanes differ in data, weights and rates only.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from threading import Lock
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array
+
+from firstlight.flow import _dense, _optimizer
+from firstlight.flow._observe import Context, Observable
+from firstlight.flow.population import population_value_and_grad
+from firstlight.groups import Group
+from firstlight.records.spec import Loss, Optimizer
+
+
+class State(NamedTuple):
+    """Where a run stands. `bad` is the step at which the loss was found not finite, −1 before."""
+
+    params: Any
+    optimizer: Any
+    step: Array
+    bad: Array
+
+
+class Data(NamedTuple):
+    """What a run reads; `key` draws mini-batches, `steps` is the length its schedule is made for."""
+
+    train_inputs: Any
+    train_targets: Array
+    test_inputs: Any
+    test_targets: Array
+    rates: _optimizer.Rates
+    key: Array
+    steps: Array
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """What an observable may know of a task beside its arrays; equal facts share a compilation."""
+
+    name: str
+    outputs: int
+    group: Group | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything that is compiled in, and nothing else."""
+
+    static: Any
+    loss: Loss
+    optimizer_json: str
+    observables: tuple[Observable, ...]
+    task: TaskFacts
+    population: bool
+    batched: bool
+
+    @property
+    def optimizer(self) -> Optimizer:
+        return Optimizer.model_validate_json(self.optimizer_json)
+
+
+def initial_state(optimizer: Optimizer, params: Any) -> State:
+    return State(params, _optimizer.init(optimizer, params), jnp.int32(0), jnp.int32(-1))
+
+
+def _batch(plan: Plan, data: Data, step: Array) -> tuple[Any, Array]:
+    """All rows, or the step's mini-batch: epoch e visits the rows in the order drawn from (key, e)."""
+    size, n = plan.optimizer.batch_size, len(data.train_targets)
+    if size is None or size >= n:
+        return data.train_inputs, data.train_targets
+    per_epoch = n // size
+    order = jax.random.permutation(jax.random.fold_in(data.key, step // per_epoch), n)
+    rows = jax.lax.dynamic_slice_in_dim(order, (step % per_epoch) * size, size)
+    return data.train_inputs.take(rows), data.train_targets[rows]
+
+
+def _value_and_grad(plan: Plan, params: Any, inputs: Any, targets: Array) -> tuple[Array, Any]:
+    if plan.population:
+        if plan.task.group is None:
+            raise ValueError("the Gram form needs the task of a finite group")
+        model = eqx.combine(params, plan.static)
+        value, (dW, dV) = population_value_and_grad(
+            model.W, model.V, plan.task.group, model.activation.polynomial, plan.loss
+        )
+        return value, eqx.tree_at(lambda m: (m.W, m.V), params, (dW, dV))
+    return _dense.value_and_grad(eqx.combine(params, plan.static), inputs, targets, plan.loss)
+
+
+def _advance(plan: Plan, state: State, data: Data, until: Array) -> State:
+    optimizer = plan.optimizer
+
+    def body(s: State) -> State:
+        value, grads = _value_and_grad(plan, s.params, *_batch(plan, data, s.step))
+        params, opt = _optimizer.update(optimizer, data.rates, s.params, grads, s.optimizer, s.step, data.steps)
+        good = jnp.isfinite(value)
+        keep = lambda new, old: jnp.where(good, new, old)  # noqa: E731
+        return State(
+            jax.tree.map(keep, params, s.params),
+            jax.tree.map(keep, opt, s.optimizer),
+            jnp.where(good, s.step + 1, s.step),
+            jnp.where(good, s.bad, s.step),
+        )
+
+    return jax.lax.while_loop(lambda s: (s.step < until) & (s.bad < 0), body, state)
+
+
+def _observe(plan: Plan, state: State, previous: Any, data: Data) -> dict[str, Array]:
+    _, gradients = _value_and_grad(plan, state.params, data.train_inputs, data.train_targets)
+    ctx = Context(
+        step=state.step,
+        model=eqx.combine(state.params, plan.static),
+        previous=eqx.combine(previous, plan.static),
+        gradients=gradients,
+        train_inputs=data.train_inputs,
+        train_targets=data.train_targets,
+        test_inputs=data.test_inputs,
+        test_targets=data.test_targets,
+        loss=plan.loss,
+        task=plan.task,
+    )
+    values: dict[str, Array] = {}
+    for observable in plan.observables:
+        new = observable(ctx)
+        if again := values.keys() & new.keys():
+            raise ValueError(f"two observables both write {sorted(again)}; give each its own column names")
+        values.update(new)
+    return values
+
+
+class Compiled(NamedTuple):
+    """The two programs for given shapes."""
+
+    advance: Callable[[State, Data, Array], State]
+    observe: Callable[[State, Any, Data], dict[str, Array]]
+    seconds: float
+
+
+class Programs:
+    """Compiles a plan once per set of shapes; safe to ask from several threads."""
+
+    def __init__(self, plan: Plan) -> None:
+        def advance(state: State, data: Data, until: Array) -> State:
+            return _advance(plan, state, data, until)
+
+        def observe(state: State, previous: Any, data: Data) -> dict[str, Array]:
+            return _observe(plan, state, previous, data)
+
+        if plan.batched:
+            self._advance = jax.jit(jax.vmap(advance, in_axes=(0, 0, None)))
+            self._observe = jax.jit(jax.vmap(observe))
+        else:
+            self._advance = jax.jit(advance)
+            self._observe = jax.jit(observe)
+        self._compiled: dict[Any, Compiled] = {}
+        self._lock = Lock()
+
+    def compiled(self, state: State, data: Data) -> Compiled:
+        leaves, tree = jax.tree.flatten((state, data))
+        signature = (tree, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
+        with self._lock:
+            if signature not in self._compiled:
+                start = time.perf_counter()
+                advance = self._advance.lower(state, data, jnp.int32(0)).compile()
+                observe = self._observe.lower(state, state.params, data).compile()
+                self._compiled[signature] = Compiled(advance, observe, time.perf_counter() - start)
+                return self._compiled[signature]
+            return self._compiled[signature]._replace(seconds=0.0)
+
+
+@lru_cache(maxsize=64)
+def programs(plan: Plan) -> Programs:
+    """The programs of a plan, shared by every run that has it."""
+    return Programs(plan)

@@ -1,0 +1,91 @@
+"""What a training run leaves behind."""
+
+import html
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from firstlight.records.status import RunStatus
+
+_WORST_LAST: tuple[RunStatus, ...] = ("finished", "interrupted", "diverged", "failed")
+
+
+@dataclass(frozen=True)
+class LaneResult:
+    """One run: how it ended, the observables at each recorded step, and the model there."""
+
+    seed: int
+    status: RunStatus
+    step: int
+    message: str
+    rows: tuple[Mapping[str, Any], ...]
+    model: Any
+    snapshots: Mapping[int, Any] = field(default_factory=dict)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per recorded step, one column per scalar observable."""
+        scalars = [{k: v for k, v in row.items() if np.ndim(v) == 0} for row in self.rows]
+        frame = pd.DataFrame(scalars, columns=list(scalars[0]) if scalars else ["step"])
+        return frame.astype({"step": int}) if len(frame) else frame
+
+    @property
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Observables that are not single numbers, stacked over recorded steps."""
+        first = self.rows[0] if self.rows else {}
+        return {k: np.stack([row[k] for row in self.rows]) for k, v in first.items() if np.ndim(v) > 0}
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """Runs of one program, one lane per seed; models and snapshots hold NumPy arrays.
+
+    >>> Trajectory((), steps=0, seconds=0.0, compile_seconds=0.0).status
+    'finished'
+    """
+
+    lanes: tuple[LaneResult, ...]
+    steps: int
+    seconds: float
+    compile_seconds: float
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """Tidy: one row per (seed, recorded step), one column per scalar observable."""
+        parts = [lane.frame.assign(seed=lane.seed) for lane in self.lanes]
+        frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["seed", "step"])
+        return frame[["seed", "step", *(c for c in frame.columns if c not in ("seed", "step"))]]
+
+    @property
+    def status(self) -> RunStatus:
+        """The worst status of any lane: finished, interrupted, diverged, failed."""
+        return max((lane.status for lane in self.lanes), key=_WORST_LAST.index, default="finished")
+
+    @property
+    def models(self) -> tuple[Any, ...]:
+        """The final model of each lane (the last finite one where a lane diverged)."""
+        return tuple(lane.model for lane in self.lanes)
+
+    def first(self, observable: str, at_least: float) -> pd.Series:
+        """The first recorded step at which an observable reaches a level, per seed; NaN where it never does."""
+        frame = self.frame
+        if observable not in frame.columns:
+            raise ValueError(f"no observable {observable!r}; this trajectory has {list(frame.columns[2:])}")
+        hit = frame[frame[observable] >= at_least].groupby("seed")["step"].min()
+        return hit.reindex([lane.seed for lane in self.lanes])
+
+    def __repr__(self) -> str:
+        seeds = len(self.lanes)
+        return f"Trajectory({seeds} run{'s' * (seeds != 1)}, {self.steps} steps, {self.status}, {self.seconds:.1f} s)"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            {"seed": lane.seed, "status": lane.status, "note": lane.message, **(lane.rows[-1] if lane.rows else {})}
+            for lane in self.lanes
+        ]
+        scalars = [{k: v for k, v in row.items() if np.ndim(v) == 0} for row in rows]
+        table = pd.DataFrame(scalars).to_html(index=False, float_format=lambda x: f"{x:.4g}")
+        return f"<p><b>{html.escape(repr(self))}</b>; last recorded step of each run:</p>{table}"

@@ -1,0 +1,223 @@
+"""Training: the same bits alone and together, whole and resumed; every ending has a status."""
+
+import functools
+import threading
+import _thread
+
+import jax
+import numpy as np
+import pytest
+
+from firstlight import flow, models, tasks
+from firstlight.flow import CheckpointError, Loss, Optimizer, Recording, Schedule, Stop, _lane
+
+TASK = tasks.group_task("Z7")
+MAKE = functools.partial(models.TwoLayer.init, inputs=14, width=24, outputs=7)
+ADAM = Optimizer(name="adam", learning_rate=1e-2, weight_decay=1e-3)
+
+
+def _split(seed: int) -> tasks.Split:
+    return TASK.split(fraction=0.7, seed=seed)
+
+
+def _train(**options) -> flow.Trajectory:
+    defaults = {"steps": 40, "seeds": (0,), "optimizer": ADAM, "progress": "off"}
+    return flow.train(MAKE, _split, **(defaults | options))
+
+
+def _same_bits(a, b) -> bool:
+    return all(np.array_equal(x, y) for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True))
+
+
+def test_follows_full_batch_gradient_descent_written_out() -> None:
+    optimizer = Optimizer(name="sgd", learning_rate=0.05, weight_decay=0.01)
+    run = _train(steps=25, optimizer=optimizer, dtype="float64")
+    split = _split(0)
+    with jax.enable_x64(True):
+        model = MAKE(jax.random.key(0))
+        W, V = np.asarray(model.W, float), np.asarray(model.V, float)
+    X, Y = np.asarray(split.train_inputs.dense(), float), np.eye(7)[split.train_targets]
+    P = np.eye(7) - 1 / 7
+    for _ in range(25):
+        H = X @ W
+        R = (H**2 @ V - Y) @ P
+        G = 2 * R / len(Y)
+        dV, dW = (H**2).T @ G, X.T @ (G @ V.T * 2 * H)
+        W, V = W - 0.05 * (dW + 0.01 * W), V - 0.05 * (dV + 0.01 * V)
+    np.testing.assert_allclose(run.models[0].W, W, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(run.models[0].V, V, rtol=1e-10, atol=1e-12)
+
+
+def test_a_lane_alone_is_the_lane_among_others() -> None:
+    together = _train(seeds=(0, 1, 2))
+    for seed in (0, 1, 2):
+        alone = _train(seeds=(seed,))
+        assert _same_bits(alone.models[0], together.models[seed])
+        assert alone.lanes[0].rows == together.lanes[seed].rows
+
+
+def test_stacking_by_vmap_gives_the_same_runs_to_rounding() -> None:
+    threads, stacked = _train(seeds=(0, 1, 2)), _train(seeds=(0, 1, 2), batching="vmap")
+    for a, b in zip(threads.models, stacked.models, strict=True):
+        np.testing.assert_allclose(a.W, b.W, atol=1e-4)
+    alone = _train(seeds=(1,), batching="vmap")
+    assert _same_bits(alone.models[0], stacked.models[1])
+
+
+def test_recording_does_not_change_the_run() -> None:
+    sparse, dense = _train(recording=Recording(every=40)), _train(recording=Recording(every=1))
+    assert _same_bits(sparse.models[0], dense.models[0])
+    assert len(dense.frame) == 41
+    assert list(sparse.frame["step"]) == [0, 40]
+
+
+@pytest.mark.parametrize("batching", ["threads", "vmap"])
+@pytest.mark.parametrize("batch_size", [None, 8])
+def test_resume_is_bit_identical(tmp_path, batching: str, batch_size: int | None) -> None:
+    optimizer = ADAM.model_copy(update={"batch_size": batch_size})
+    options = {"seeds": (0, 3), "optimizer": optimizer, "batching": batching, "snapshots": (10,)}
+    whole = _train(**options)
+    _train(**options | {"steps": 17, "snapshots": (10,)}, checkpoint=tmp_path)
+    resumed = _train(**options, checkpoint=tmp_path, resume=True)
+    for a, b in zip(whole.lanes, resumed.lanes, strict=True):
+        assert _same_bits(a.model, b.model)
+        assert _same_bits(a.snapshots[10], b.snapshots[10])
+        assert [r for r in a.rows if r["step"] != 17] == [r for r in b.rows if r["step"] != 17]
+
+
+def test_ctrl_c_leaves_a_checkpoint_that_continues_to_the_same_end(tmp_path, monkeypatch) -> None:
+    monkeypatch.setattr(_lane, "_CHUNK_SECONDS", 1e-4)
+    whole = _train(steps=3000, recording=Recording(every=500))
+    timer = threading.Timer(0.0, _thread.interrupt_main)
+    with pytest.raises(flow.TrainingInterrupted, match="resume=True continues") as caught:
+        flow.train(
+            MAKE,
+            _split,
+            steps=3000,
+            optimizer=ADAM,
+            recording=Recording(every=500),
+            checkpoint=tmp_path,
+            progress=lambda p: timer.start() if p.step == 500 and not timer.is_alive() and not timer.finished.is_set() else None,
+        )
+    assert caught.value.trajectory.status == "interrupted"
+    assert 500 <= caught.value.trajectory.lanes[0].step < 3000
+    resumed = _train(steps=3000, recording=Recording(every=500), checkpoint=tmp_path, resume=True)
+    assert resumed.status == "finished"
+    assert _same_bits(whole.models[0], resumed.models[0])
+    assert whole.lanes[0].rows == resumed.lanes[0].rows
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path) -> None:
+    _train(checkpoint=tmp_path)
+    with pytest.raises(CheckpointError, match=r"belongs to another run: its optimizer is .*learning_rate"):
+        _train(checkpoint=tmp_path, resume=True, optimizer=Optimizer(learning_rate=0.5))
+    (path,) = tmp_path.iterdir()
+    path.write_bytes(b"not a checkpoint")
+    with pytest.raises(CheckpointError, match="cannot be read as a checkpoint"):
+        _train(checkpoint=tmp_path, resume=True)
+
+
+def test_a_diverging_run_says_when_and_keeps_the_last_finite_weights() -> None:
+    run = _train(optimizer=Optimizer(name="sgd", learning_rate=1e3), seeds=(0, 1), steps=60)
+    assert run.status == "diverged"
+    for lane in run.lanes:
+        assert 0 < lane.step < 60
+        assert "not finite" in lane.message or "the loss was" in lane.message
+        assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(lane.model) if hasattr(leaf, "dtype"))
+        assert np.isfinite(lane.frame["train_loss"]).all()
+
+
+def test_a_diverging_lane_does_not_stop_the_others_under_vmap() -> None:
+    split, model = _split(0), MAKE(jax.random.key(0))
+    lanes = [flow.Lane(i, model, split, Optimizer(name="sgd", learning_rate=r)) for i, r in enumerate((1e3, 1e-2))]
+    run = flow.train_lanes(lanes, loss=Loss(), steps=60, batching="vmap", progress="off")
+    assert [lane.status for lane in run.lanes] == ["diverged", "finished"]
+    assert run.lanes[1].step == 60
+
+
+def test_stop_rules_end_each_lane_at_its_own_step() -> None:
+    rule = Stop(observable="train_loss", at_most=0.3)
+    run = _train(seeds=(0, 1, 2), stop=(rule,), steps=400, recording=Recording(every=1))
+    for lane in run.lanes:
+        losses = lane.frame["train_loss"].to_numpy()
+        assert losses[-1] <= 0.3 < losses[:-1].min()
+        assert lane.message == f"train_loss ≤ 0.3 at step {lane.step}"
+    with pytest.raises(ValueError, match="stop rule on 'accuracy'"):
+        _train(stop=(Stop(observable="accuracy", at_least=1.0),))
+
+
+def test_observables_see_gradients_and_the_previous_step() -> None:
+    def probe(ctx: flow.Context) -> dict:
+        moved = ctx.model.W - ctx.previous.W
+        return {"moved": (moved**2).sum(), "slope": (ctx.gradients.W**2).sum(), "W": ctx.model.W}
+
+    run = _train(
+        optimizer=Optimizer(name="sgd", learning_rate=0.1),
+        observables=(flow.standard, probe, flow.norms),
+        recording=Recording(every=1),
+        steps=5,
+        dtype="float64",
+    )
+    frame, lane = run.frame, run.lanes[0]
+    assert frame["moved"][0] == 0
+    np.testing.assert_allclose(frame["moved"][1:], 0.01 * frame["slope"][:-1], rtol=1e-9)
+    assert lane.arrays["W"].shape == (6, 14, 24)
+    np.testing.assert_allclose(np.linalg.norm(lane.arrays["W"], axis=(1, 2)), frame["norm.W"], rtol=1e-12)
+
+
+def test_gram_training_follows_dense_training() -> None:
+    full = TASK.split(fraction=1.0)
+    kwargs = {"steps": 30, "optimizer": ADAM, "dtype": "float64", "progress": "off"}
+    for projection in ("outputs", "samples"):
+        loss = Loss(projection=projection)
+        gram = flow.train(MAKE, full, method="gram", loss=loss, **kwargs)
+        dense = flow.train(MAKE, full, method="dense", loss=loss, **kwargs)
+        np.testing.assert_allclose(gram.models[0].W, dense.models[0].W, rtol=1e-7, atol=1e-10)
+    with pytest.raises(ValueError, match="method='gram' needs the full table"):
+        _train(method="gram")
+
+
+def test_mini_batches_visit_every_row_once_an_epoch() -> None:
+    split = TASK.split(count=40, seed=0)
+
+    def rows_seen(ctx: flow.Context) -> dict:
+        return {"W": ctx.model.W}
+
+    frozen = Optimizer(name="sgd", learning_rate=1.0, batch_size=8, layer_rates={"V": 0.0})
+    run = flow.train(MAKE, split, steps=5, optimizer=frozen, observables=(rows_seen,), recording=Recording(every=1), progress="off")
+    moved = np.diff(run.lanes[0].arrays["W"], axis=0)
+    touched = (np.abs(moved) > 0).any(axis=2).sum(axis=1)
+    assert (touched <= 16).all()
+    assert len(run.frame) == 6
+
+
+def test_a_schedule_anneals_to_nothing() -> None:
+    still = Schedule(shape="linear", final=0.0)
+    run = _train(optimizer=Optimizer(name="sgd", learning_rate=0.1, schedule=still), observables=(flow.standard, flow.norms), recording=Recording(every=1))
+    moved = run.frame["step_norm.W"].to_numpy()[1:]
+    assert moved[-1] < 0.2 * moved[0]
+
+
+def test_bad_input_is_named() -> None:
+    with pytest.raises(ValueError, match="steps must be positive, got 0"):
+        _train(steps=0)
+    with pytest.raises(ValueError, match="at least one seed"):
+        _train(seeds=())
+    with pytest.raises(ValueError, match="seeds must differ"):
+        _train(seeds=(1, 1))
+    with pytest.raises(ValueError, match=r"snapshots must be recorded steps; \[3\]"):
+        _train(snapshots=(3,))
+    wrong = functools.partial(models.TwoLayer.init, inputs=10, width=8, outputs=7)
+    with pytest.raises(ValueError, match="takes inputs of dimension 10, the task .* has 14"):
+        flow.train(wrong, _split, steps=1)
+
+
+def test_trajectory_tells_its_story() -> None:
+    run = _train(seeds=(0, 1))
+    assert list(run.frame.columns[:2]) == ["seed", "step"]
+    assert set(run.frame["seed"]) == {0, 1}
+    assert "2 runs" in repr(run)
+    assert "<table" in run._repr_html_()
+    assert run.first("train_accuracy", 0.0).tolist() == [0, 0]
+    with pytest.raises(ValueError, match="no observable 'acc'"):
+        run.first("acc", 0.5)
