@@ -1,1 +1,189 @@
-"""(being built)"""
+"""What is written down: specs, records and the store that keeps them. Plain data, no JAX.
+
+Names load when first touched, so that a command line can start without NumPy or pydantic:
+
+>>> from firstlight.records import RunSpec, run_id
+>>> run_id(RunSpec())[:12]
+'143757514795'
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from firstlight.records.canonical import (
+        canonical_json,
+        sha256,
+    )
+    from firstlight.records.claim import (
+        ClaimRecord,
+        ClaimScale,
+    )
+    from firstlight.records.explain import SpecError
+    from firstlight.records.facts import (
+        machine_facts,
+        software_versions,
+    )
+    from firstlight.records.figure import FigureData
+    from firstlight.records.fit import FitRecord
+    from firstlight.records.identity import (
+        SPEC_VERSION,
+        changed_fields,
+        digest_arrays,
+        pin_arrays,
+        run_id,
+    )
+    from firstlight.records.run import RunRecord
+    from firstlight.records.spec import (
+        ArraysTask,
+        DeepModel,
+        GroupTask,
+        Loss,
+        Optimizer,
+        ParityTask,
+        Recording,
+        RunSpec,
+        Schedule,
+        Split,
+        Stop,
+        TwoLayerModel,
+    )
+    from firstlight.records.specfile import (
+        apply_overrides,
+        dump_toml,
+        load_spec,
+        spec_from_mapping,
+    )
+    from firstlight.records.status import (
+        RunStatus,
+        Verdict,
+    )
+    from firstlight.records.store import (
+        IntegrityReport,
+        RepairReport,
+        ResumePoint,
+        RunHandle,
+        Store,
+        StoreError,
+        check_store,
+        repair_store,
+    )
+    from firstlight.records.table import Table
+
+_HOMES = {
+    "spec": (
+        "ArraysTask",
+        "DeepModel",
+        "GroupTask",
+        "Loss",
+        "Optimizer",
+        "ParityTask",
+        "Recording",
+        "RunSpec",
+        "Schedule",
+        "Split",
+        "Stop",
+        "TwoLayerModel",
+    ),
+    "status": (
+        "RunStatus",
+        "Verdict",
+    ),
+    "explain": ("SpecError",),
+    "specfile": (
+        "apply_overrides",
+        "dump_toml",
+        "load_spec",
+        "spec_from_mapping",
+    ),
+    "identity": (
+        "SPEC_VERSION",
+        "changed_fields",
+        "digest_arrays",
+        "pin_arrays",
+        "run_id",
+    ),
+    "canonical": (
+        "canonical_json",
+        "sha256",
+    ),
+    "facts": (
+        "machine_facts",
+        "software_versions",
+    ),
+    "table": ("Table",),
+    "run": ("RunRecord",),
+    "claim": (
+        "ClaimRecord",
+        "ClaimScale",
+    ),
+    "fit": ("FitRecord",),
+    "figure": ("FigureData",),
+    "store": (
+        "IntegrityReport",
+        "RepairReport",
+        "ResumePoint",
+        "RunHandle",
+        "Store",
+        "StoreError",
+        "check_store",
+        "repair_store",
+    ),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "SPEC_VERSION",
+    "ArraysTask",
+    "ClaimRecord",
+    "ClaimScale",
+    "DeepModel",
+    "FigureData",
+    "FitRecord",
+    "GroupTask",
+    "IntegrityReport",
+    "Loss",
+    "Optimizer",
+    "ParityTask",
+    "Recording",
+    "RepairReport",
+    "ResumePoint",
+    "RunHandle",
+    "RunRecord",
+    "RunSpec",
+    "RunStatus",
+    "Schedule",
+    "SpecError",
+    "Split",
+    "Stop",
+    "Store",
+    "StoreError",
+    "Table",
+    "TwoLayerModel",
+    "Verdict",
+    "apply_overrides",
+    "canonical_json",
+    "changed_fields",
+    "check_store",
+    "digest_arrays",
+    "dump_toml",
+    "load_spec",
+    "machine_facts",
+    "pin_arrays",
+    "repair_store",
+    "run_id",
+    "sha256",
+    "software_versions",
+    "spec_from_mapping",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        names = ", ".join(__all__)
+        raise AttributeError(f"module 'firstlight.records' has no attribute {name!r}; it has {names}")
+    return getattr(importlib.import_module(f"firstlight.records.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

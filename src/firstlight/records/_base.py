@@ -1,9 +1,54 @@
-"""What every spec and record is: frozen, closed to unknown fields, plain JSON."""
+"""What every spec and record is: frozen, closed to unknown fields, plain JSON, known by its content."""
 
-from pydantic import BaseModel, ConfigDict
+from datetime import UTC, datetime
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from firstlight.records.canonical import canonical_json, sha256
 
 
 class Frozen(BaseModel):
     """A frozen pydantic model that refuses fields it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True, ser_json_inf_nan="strings"
+    )
+
+
+class Record(Frozen):
+    """A frozen model with an exact JSON round trip; numbers that are not finite are written as words.
+
+    Two records are equal when their digests are, so one that holds a NaN equals its copy.
+    """
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of everything the record says, as 64 hexadecimal digits."""
+        return sha256(self._hashed())
+
+    def __eq__(self, other: object) -> bool:
+        return self.digest == other.digest if isinstance(other, type(self)) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    def _hashed(self) -> Any:
+        return self.model_dump()
+
+    def to_json(self) -> str:
+        """The record as canonical JSON: sorted keys, shortest exact floats."""
+        return canonical_json(self.model_dump())
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """The record that `to_json` wrote."""
+        return cls.model_validate_json(text)
+
+
+Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+def utc_now() -> str:
+    """The time now, as ISO 8601 in UTC."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")

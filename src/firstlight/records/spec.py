@@ -4,16 +4,35 @@ The parts (`Loss`, `Optimizer`, …) are also the arguments of `firstlight.flow.
 stated once, whether it comes from Python, a TOML file or the command line.
 """
 
-from typing import Annotated, Literal, Self
+from numbers import Real as RealNumber
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from firstlight.records._base import Frozen
 
-Positive = Annotated[float, Field(gt=0)]
-NonNegative = Annotated[float, Field(ge=0)]
-Count = Annotated[int, Field(gt=0)]
-Fraction = Annotated[float, Field(gt=0, le=1)]
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, RealNumber) and not isinstance(value, bool) and value == value // 1:
+        return int(value)  # type: ignore[arg-type]
+    return value
+
+
+def _real(value: Any) -> Any:
+    try:
+        return float(value) if isinstance(value, RealNumber) and not isinstance(value, bool) else value
+    except OverflowError:
+        return float("inf")
+
+
+# Strict, so that "500" and true are refused where a number is meant; NumPy's scalars and 1e3 are welcome.
+Whole = Annotated[int, BeforeValidator(_whole), Field(strict=True)]
+Real = Annotated[float, BeforeValidator(_real), Field(strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+Positive = Annotated[Real, Field(gt=0)]
+NonNegative = Annotated[Real, Field(ge=0)]
+Count = Annotated[Whole, Field(gt=0)]
+Fraction = Annotated[Real, Field(gt=0, le=1)]
 
 
 class Loss(Frozen):
@@ -33,13 +52,14 @@ class Schedule(Frozen):
     """Multiplier of the learning rate over steps: linear warm-up, then `shape` down to `final`."""
 
     shape: Literal["constant", "cosine", "linear"] = "constant"
-    warmup: Annotated[int, Field(ge=0)] = 0
+    warmup: Annotated[Whole, Field(ge=0)] = 0
     final: NonNegative = 0.0
 
 
 class Optimizer(Frozen):
-    """An optax optimizer. `decay="coupled"` adds wd·θ to the gradient (L2); `"decoupled"` to the update (AdamW).
+    """An optax optimizer and its schedule.
 
+    `decay="coupled"` adds wd·θ to the gradient (L2); `"decoupled"` to the update (AdamW).
     `layer_rates` multiplies the learning rate of a parameter named as in the model (`W`, `V`, …).
     """
 
@@ -47,24 +67,31 @@ class Optimizer(Frozen):
     learning_rate: Positive = 1e-3
     weight_decay: NonNegative = 0.0
     decay: Literal["auto", "coupled", "decoupled"] = "auto"
-    momentum: Annotated[float, Field(ge=0, lt=1)] = 0.0
-    beta1: Annotated[float, Field(ge=0, lt=1)] = 0.9
-    beta2: Annotated[float, Field(ge=0, lt=1)] = 0.999
+    momentum: Annotated[Real, Field(ge=0, lt=1)] = 0.0
+    beta1: Annotated[Real, Field(ge=0, lt=1)] = 0.9
+    beta2: Annotated[Real, Field(ge=0, lt=1)] = 0.999
     epsilon: Positive = 1e-8
     schedule: Schedule = Schedule()
-    layer_rates: dict[str, NonNegative] = {}
+    layer_rates: dict[str, NonNegative] = Field(default_factory=dict)
     batch_size: Count | None = None
 
 
 class Recording(Frozen):
-    """At which steps observables are taken: every `every` steps, or `points` log-spaced steps. Ends included."""
+    """At which steps observables are taken: every `every`, or `points` log-spaced ones, ends included."""
 
     every: Count | None = 10
     points: Count | None = None
 
+    @model_validator(mode="before")
+    @classmethod
+    def _points_replace_every(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("points") is not None:
+            return {"every": None, **data}
+        return data
+
     @model_validator(mode="after")
-    def _one_spacing(self) -> Self:
-        if self.points is not None and "every" in self.model_fields_set and self.every is not None:
+    def _one_spacing(self) -> "Recording":
+        if (self.every is None) == (self.points is None):
             raise ValueError("give either every (linear spacing) or points (log spacing), not both")
         return self
 
@@ -88,11 +115,11 @@ class Stop(Frozen):
     """Stop a run when an observable crosses a level at a recorded step."""
 
     observable: str
-    at_least: float | None = None
-    at_most: float | None = None
+    at_least: Real | None = None
+    at_most: Real | None = None
 
     @model_validator(mode="after")
-    def _one_level(self) -> Self:
+    def _one_level(self) -> "Stop":
         if (self.at_least is None) == (self.at_most is None):
             raise ValueError("give exactly one of at_least and at_most")
         return self
@@ -107,32 +134,60 @@ class Stop(Frozen):
 
 
 class Split(Frozen):
-    """Which rows train: a fraction or a count, drawn with the run's seed, optionally equally from each target."""
+    """Which rows train: a fraction or a count, drawn with the run's seed, if asked equally from each target.
+
+    With neither, all rows train:
+
+    >>> Split()
+    Split(fraction=1.0, count=None, stratified=False)
+    """
 
     fraction: Fraction | None = None
     count: Count | None = None
-    stratified: bool = False
+    stratified: Flag = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all_rows(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("fraction") is None and data.get("count") is None:
+            return {**data, "fraction": 1.0}
+        return data
 
     @model_validator(mode="after")
-    def _one_size(self) -> Self:
+    def _one_size(self) -> "Split":
         if self.fraction is not None and self.count is not None:
             raise ValueError("give either fraction or count, not both")
         return self
 
 
-class GroupTask(Frozen):
+# Of each pair a spec holds only one, so overriding one clears the other.
+ALTERNATIVES = (("every", "points"), ("fraction", "count"), ("at_least", "at_most"))
+
+
+class _Task(Frozen):
+    """What the tasks share: `{stratified: true}` alone keeps the size of the task's default split."""
+
+    @field_validator("split", mode="before", check_fields=False)
+    @classmethod
+    def _keep_the_size(cls, split: Any) -> Any:
+        if isinstance(split, dict) and split.get("fraction") is None and split.get("count") is None:
+            return {**split, "fraction": cls.model_fields["split"].default.fraction}
+        return split
+
+
+class GroupTask(_Task):
     """Predict g₁ g₂ … g_k in a finite group, from concatenated one-hot, summed one-hot or template inputs."""
 
     kind: Literal["group"] = "group"
     group: str = "Z71"
-    factors: Annotated[int, Field(ge=2)] = 2
+    factors: Annotated[Whole, Field(ge=2)] = 2
     encoding: Literal["onehot", "summed", "template"] = "onehot"
-    template: tuple[float, ...] | None = None
-    label_noise: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    template: tuple[Real, ...] | None = None
+    label_noise: Annotated[Real, Field(ge=0, lt=1)] = 0.0
     split: Split = Split(fraction=0.4)
 
 
-class ParityTask(Frozen):
+class ParityTask(_Task):
     """y = ∏_{i<k} x_i on random signs x ∈ {±1}^d."""
 
     kind: Literal["parity"] = "parity"
@@ -141,13 +196,21 @@ class ParityTask(Frozen):
     samples: Count = 1000
     split: Split = Split(fraction=0.5)
 
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        if self.degree > self.dimension:
+            raise ValueError(f"degree must be at most dimension = {self.dimension}")
+        if self.split.count is not None and self.split.count > self.samples:
+            raise ValueError(f"split.count must be at most samples = {self.samples}")
+        return self
 
-class ArraysTask(Frozen):
+
+class ArraysTask(_Task):
     """Arrays a user brings, in an `.npz` file with `X` and `y`; they enter the identity by digest."""
 
     kind: Literal["arrays"] = "arrays"
     path: str
-    digest: str = ""
+    digest: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     split: Split = Split(fraction=0.8)
 
 
@@ -162,7 +225,7 @@ class TwoLayerModel(Frozen):
     activation: str = "quadratic"
     init: Literal["uniform_fan_in", "normal_fan_in", "normal"] = "uniform_fan_in"
     scale: Positive = 1.0
-    bias: bool = False
+    bias: Flag = False
 
 
 class DeepModel(Frozen):
@@ -173,15 +236,21 @@ class DeepModel(Frozen):
     activation: str = "relu"
     init: Literal["uniform_fan_in", "normal_fan_in", "normal"] = "uniform_fan_in"
     scale: Positive = 1.0
-    residual: bool = False
-    bias: bool = False
+    residual: Flag = False
+    bias: Flag = False
 
 
 ModelSpec = Annotated[TwoLayerModel | DeepModel, Field(discriminator="kind")]
 
 
 class RunSpec(Frozen):
-    """One training run, from which it can be repeated bit for bit on one machine."""
+    """One training run, from which it can be repeated bit for bit on one machine.
+
+    In a mapping, a task or a model without `kind` is of the default kind:
+
+    >>> RunSpec.model_validate({"task": {"group": "Z23"}}).task.kind
+    'group'
+    """
 
     name: str = ""
     task: TaskSpec = GroupTask()
@@ -191,6 +260,19 @@ class RunSpec(Frozen):
     steps: Count = 500
     recording: Recording = Recording()
     stop: tuple[Stop, ...] = ()
-    snapshots: Annotated[int, Field(ge=0)] = 0
+    snapshots: Annotated[Whole, Field(ge=0)] = 0
     lenses: tuple[str, ...] = ()
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[Whole, Field(ge=0, lt=2**32)] = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_kinds(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {name: cls._with_kind(name, part) for name, part in data.items()}
+
+    @classmethod
+    def _with_kind(cls, name: Any, part: Any) -> Any:
+        if name in ("task", "model") and isinstance(part, dict) and "kind" not in part:
+            return {"kind": cls.model_fields[name].default.kind, **part}
+        return part

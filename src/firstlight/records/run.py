@@ -1,0 +1,67 @@
+"""`RunRecord`: what came of a run."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import Field, PlainSerializer, PlainValidator, model_validator
+
+from firstlight.records._base import Digest, Record, utc_now
+from firstlight.records.canonical import sha256
+from firstlight.records.facts import machine_facts, software_versions
+from firstlight.records.identity import SPEC_VERSION, pin_arrays, run_id
+from firstlight.records.spec import RunSpec
+from firstlight.records.status import RunStatus
+from firstlight.records.table import Table
+from firstlight.records.values import Value
+
+BlobName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+
+
+class RunRecord(Record):
+    """A run's spec and identity, how it ended, and what was observed.
+
+    `steps` counts the optimizer steps done; `summary` holds scalars worth showing in a list of runs;
+    `weights` maps a name such as `final` to the digest of a `.safetensors` file in the store.
+
+    >>> table = Table([10], {"loss": [0.5]})
+    >>> record = RunRecord(spec=RunSpec(seed=1), status="finished", steps=10, table=table)
+    >>> RunRecord.from_json(record.to_json()) == record, record.id[:8]
+    (True, '03781658')
+    """
+
+    spec: RunSpec
+    id: Digest = ""
+    spec_version: int = SPEC_VERSION
+    status: RunStatus
+    steps: Annotated[int, Field(ge=0)] = 0
+    seconds: Annotated[float, Field(ge=0)] = 0.0
+    created: str = Field(default_factory=utc_now)
+    versions: dict[str, str] = Field(default_factory=software_versions)
+    machine: dict[str, str | int] = Field(default_factory=machine_facts)
+    message: str = ""
+    table: Annotated[Table, PlainValidator(Table.parse), PlainSerializer(Table.to_json)] = Table()
+    summary: dict[str, Value] = Field(default_factory=dict)
+    weights: dict[BlobName, Digest] = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _identify(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or "spec" not in data:
+            return data
+        spec = pin_arrays(RunSpec.model_validate(data["spec"]))
+        return {**data, "spec": spec, "id": data.get("id") or run_id(spec)}
+
+    @model_validator(mode="after")
+    def _own_id(self) -> Self:
+        if self.spec_version == SPEC_VERSION and self.id != run_id(self.spec):
+            raise ValueError(
+                f"id {self.id[:12]}… is not that of the spec, {run_id(self.spec)[:12]}…; leave it out"
+            )
+        return self
+
+    @property
+    def result_digest(self) -> str:
+        """SHA-256 of the numbers alone: equal for a run and its repetition, however long each took."""
+        return sha256([self.id, self.status, self.steps, self.table.digest, self.weights])
+
+    def _hashed(self) -> Any:
+        return {**self.model_dump(exclude={"table"}), "table": self.table.digest}
