@@ -1,1 +1,57 @@
-"""(being built)"""
+"""Figures from `FigureData`, and from nothing else: this package draws and never computes.
+
+>>> from firstlight import plots
+>>> from firstlight.records import figure
+>>> loss = figure.Series("loss", [0, 1, 2], [1.0, 0.3, 0.1])
+>>> shown = figure.curves([loss], x="epoch", y="loss", title="Loss")
+>>> plots.svg(shown).startswith("<svg") and plots.svg(shown) == plots.svg(shown)
+True
+"""
+
+import os
+from pathlib import Path
+
+from firstlight.plots._terminal import terminal
+from firstlight.plots._theme import DARK, LIGHT, Theme
+from firstlight.records.figure import FigureData
+
+__all__ = ["DARK", "LIGHT", "Theme", "draw", "save", "svg", "terminal"]
+
+# Matplotlib takes longer to import than the rest of the package together, hence the imports inside.
+
+
+def draw(figure: FigureData, *, theme: Theme = LIGHT, heading: bool = True):
+    """A `matplotlib.figure.Figure` in the colours of `theme`; `heading=False` leaves the title out.
+
+    >>> from firstlight.records.figure import circles
+    >>> draw(circles([[1, 0], [0, 1]], x="cos", y="sin")).axes[0].get_xlabel()
+    'cos'
+    """
+    from firstlight.plots._draw import draw_figure
+
+    return draw_figure(figure, theme, heading)
+
+
+def save(figure: FigureData, path: str | os.PathLike[str], *, theme: Theme = LIGHT, dpi: int = 200) -> Path:
+    """Write a PNG, SVG or PDF, by the suffix of `path`, whole or not at all, the same bytes each time.
+
+    >>> import tempfile
+    >>> from firstlight.records.figure import circles
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(circles([[1, 0], [0, 1]], x="cos", y="sin"), f"{folder}/circle.png").read_bytes()[1:4]
+    b'PNG'
+    """
+    from firstlight.plots._files import save_figure
+
+    return save_figure(figure, path, theme, dpi)
+
+
+def svg(figure: FigureData, *, heading: bool = True) -> str:
+    """One `<svg>` element for a web page: no font, image or style from elsewhere, readable on light and dark.
+
+    Colours are CSS variables (`--fl-ink`, `--fl-muted`, `--fl-grid`, `--fl-paper`, `--fl-1` …) that follow
+    the reader's colour scheme unless the page sets them. For paper, use `save`, whose colours are fixed.
+    """
+    from firstlight.plots._svg import web_svg
+
+    return web_svg(figure, heading)

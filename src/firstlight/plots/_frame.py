@@ -1,0 +1,167 @@
+"""What every kind of figure has: scaled and labelled axes, a legend above the data, a theme."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from matplotlib import ticker
+from matplotlib.axes import Axes
+from matplotlib.axis import XAxis, YAxis
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.transforms import ScaledTranslation
+
+from firstlight.plots._numbers import short
+from firstlight.plots._theme import Theme
+from firstlight.records.figure import Axis, FigureData, Series
+
+Host = Figure | SubFigure
+"""What a kind of figure is drawn into: a figure of its own or a panel of one."""
+
+SMALL = 8.5
+"""Size of tick labels, legends and direct labels, in points."""
+
+
+def style(theme: Theme) -> dict[Any, Any]:
+    """Matplotlib settings under which a figure is made and written."""
+    return {
+        "font.family": ["DejaVu Sans"],
+        "font.size": 9.5,
+        # Labels are the user's words: a dollar sign is a dollar sign.
+        "text.parse_math": False,
+        "text.color": theme.ink,
+        "axes.facecolor": "none",
+        "axes.edgecolor": theme.muted,
+        "axes.labelcolor": theme.ink,
+        "axes.linewidth": 0.8,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.axisbelow": True,
+        "axes.formatter.use_mathtext": False,
+        "xtick.color": theme.muted,
+        "ytick.color": theme.muted,
+        "xtick.labelsize": SMALL,
+        "ytick.labelsize": SMALL,
+        "xtick.major.width": 0.8,
+        "ytick.major.width": 0.8,
+        "grid.color": theme.grid,
+        "grid.linewidth": 0.7,
+        "lines.linewidth": 1.7,
+        "lines.solid_capstyle": "round",
+        "legend.frameon": False,
+        "legend.fontsize": SMALL,
+        "svg.hashsalt": "firstlight",
+        "pdf.fonttype": 42,
+    }
+
+
+def width_in_points(host: Host) -> float:
+    """Width of a figure or of a panel."""
+    return host.bbox.width / host.dpi_scale_trans.get_matrix()[0, 0] * 72
+
+
+def text_width(text: str, size: float = SMALL) -> float:
+    """About how many points `text` takes, on the safe side."""
+    return 0.6 * size * len(text)
+
+
+def label(axes: Axes, data: FigureData) -> None:
+    """Put the words and units of `data` on both axes."""
+    if data.x is not None:
+        axes.set_xlabel(data.x.text)
+    if data.y is not None:
+        axes.set_ylabel(data.y.text)
+
+
+def visible(values: Any, axis: Axis | None) -> np.ndarray:
+    """`values` with NaN where a logarithmic axis cannot show them; lines break there."""
+    array = np.asarray(values, dtype=float)
+    array = np.where(np.isfinite(array), array, np.nan)
+    return np.where(array > 0, array, np.nan) if axis is not None and axis.scale == "log" else array
+
+
+def scale(axes: Axes, data: FigureData, series: Sequence[Series]) -> None:
+    """Set linear, log or symlog axes; a symlog axis is linear below the smallest value it shows."""
+    for which, axis in (("x", data.x), ("y", data.y)):
+        if axis is None or axis.scale == "linear":
+            continue
+        options = {}
+        if axis.scale == "symlog":
+            values = np.abs(np.concatenate([np.zeros(0), *(getattr(one, which) for one in series)]))
+            options["linthresh"] = np.min(values[np.isfinite(values) & (values > 0)], initial=1.0)
+        getattr(axes, f"set_{which}scale")(axis.scale, **options)
+
+
+def ticks(axes: Axes) -> None:
+    """Few ticks with short labels; call it when the limits are final."""
+    for axis in (axes.xaxis, axes.yaxis):
+        if axis.get_scale() == "linear":
+            _linear_ticks(axis)
+        elif axis.get_scale() == "log":
+            _log_ticks(axis)
+        else:
+            axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: short(value)))
+
+
+def _linear_ticks(axis: XAxis | YAxis) -> None:
+    axis.set_major_locator(ticker.MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+    largest = max(abs(limit) for limit in axis.get_view_interval())
+    if 1e-2 <= largest < 1e5:
+        plain = ticker.ScalarFormatter(useOffset=False)
+        plain.set_scientific(False)
+        axis.set_major_formatter(plain)
+    else:
+        axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: short(value)))
+
+
+def _log_ticks(axis: XAxis | YAxis) -> None:
+    low, high = axis.get_view_interval()
+    decades = math.log10(high / low)
+    if decades < 1.0:
+        axis.set_major_locator(ticker.MaxNLocator(nbins=4))
+    else:
+        subs = (1.0,) if decades > 2.5 else (1.0, 3.0) if decades > 1.6 else (1.0, 2.0, 5.0)
+        axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=7))
+    axis.set_minor_locator(ticker.NullLocator())
+    plain = (1e-3, 1e4) if low > 1e-4 and high < 1e5 else (0.1, 10)
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: short(value, plain=plain)))
+
+
+def name_places(axis: XAxis | YAxis, names: Sequence[str], room: float) -> None:
+    """Print category names at 0, 1, 2, …: slanted where they are long, thinned where they are many."""
+    every = max(1, math.ceil(len(names) * 1.3 * SMALL / room))
+    places = range(0, len(names), every)
+    axis.set_major_locator(ticker.FixedLocator(list(places)))
+    axis.set_minor_locator(ticker.NullLocator())
+    axis.set_major_formatter(ticker.FixedFormatter([names[place] for place in places]))
+    axis.set_tick_params(length=0)
+    crowded = any(text_width(names[place]) > room * every / len(names) - 4 for place in places)
+    if isinstance(axis, XAxis) and crowded:
+        for tick in axis.get_ticklabels():
+            tick.set(rotation=40, ha="right", rotation_mode="anchor")
+
+
+def above(axes: Axes, lift: float):
+    """Axes coordinates, moved `lift` points above the top edge of the axes."""
+    return axes.transAxes + ScaledTranslation(0, lift / 72, axes.figure.dpi_scale_trans)
+
+
+def legend(axes: Axes, handles: Sequence[Any], room: float, lift: float = 3.0) -> None:
+    """A legend in rows above the axes, so that it never covers data."""
+    if not handles:
+        return
+    widths = [text_width(str(handle.get_label())) + 36 for handle in handles]
+    columns = len(handles) if sum(widths) <= room else max(1, min(len(handles) - 1, int(room // max(widths))))
+    # Matplotlib fills columns first; words are read along rows.
+    order = sorted(range(len(handles)), key=lambda place: (place % columns, place))
+    axes.legend(
+        handles=[handles[place] for place in order],
+        loc="lower left",
+        bbox_to_anchor=(0, 1),
+        bbox_transform=above(axes, lift),
+        ncols=columns,
+        borderaxespad=0.0,
+        borderpad=0.0,
+        handlelength=1.6,
+        columnspacing=1.4,
+    )

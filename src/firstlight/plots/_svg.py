@@ -1,0 +1,88 @@
+"""SVG for web pages: real text, colours as CSS variables, ids that no other figure on the page has."""
+
+import dataclasses
+import io
+import re
+from html import escape
+
+import matplotlib
+
+from firstlight.plots._draw import draw_figure
+from firstlight.plots._frame import style
+from firstlight.plots._theme import DARK, LIGHT, Theme
+from firstlight.records.figure import FigureData
+
+# Matplotlib wants colours, not variables: draw in colours that stand for the variables, then put those in.
+_STANDINS = {f"#0b0c{number:02x}": name for number, name in enumerate(LIGHT.variables(), start=16)}
+_FONT = "var(--fl-font, system-ui, 'Segoe UI', Roboto, 'Liberation Sans', 'DejaVu Sans', sans-serif)"
+
+
+def _standin_theme() -> Theme:
+    ink, muted, grid, paper, *series = _STANDINS
+    return dataclasses.replace(LIGHT, ink=ink, muted=muted, grid=grid, paper=paper, series=tuple(series))
+
+
+def _variables(theme: Theme) -> str:
+    return ";".join(f"{name}:{colour}" for name, colour in theme.variables().items())
+
+
+# `:where` has no specificity, so any rule of the page wins over these.
+_STYLE = (
+    f":where(.fl-figure){{{_variables(LIGHT)}}}"
+    f"@media (prefers-color-scheme:dark){{:where(.fl-figure){{{_variables(DARK)}}}}}"
+    ".fl-figure *{stroke-linejoin:round;stroke-linecap:butt}"
+    f".fl-figure text{{font-family:{_FONT}}}"
+)
+
+
+def web_svg(data: FigureData, heading: bool) -> str:
+    """One `<svg>` element; the digest of the figure salts its ids."""
+    theme = _standin_theme()
+    settings = style(theme)
+    settings.update({"svg.fonttype": "none", "svg.hashsalt": data.digest})
+    buffer = io.StringIO()
+    with matplotlib.rc_context(settings):
+        figure = draw_figure(data, theme, heading)
+        figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    return _for_the_web(buffer.getvalue(), data)
+
+
+def _for_the_web(text: str, data: FigureData) -> str:
+    body = text[text.index("</metadata>") + len("</metadata>") : text.rindex("</svg>")]
+    body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.S)
+    body = re.sub(r' id="[A-Za-z_.]+\d+"', lambda found: found[0] if _is_used(found[0], body) else "", body)
+    body = re.sub(r"font-family: [^;\"]*;? ?", "", body)
+    body = re.sub(r"(fill|stroke): (#[0-9a-f]{6})", _as_variable, body)
+    # Characters that XML forbids would make the whole figure unreadable.
+    body = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "", body)
+    body = re.sub(r' d="[^"]*"', lambda path: re.sub(r"\d+\.\d{3,}", _rounded, path[0]), body)
+    size = re.search(r'width="([\d.]+)pt" height="([\d.]+)pt" viewBox="([^"]*)"', text)
+    if size is None:
+        raise RuntimeError("matplotlib wrote an SVG without width, height and viewBox")
+    name = f"fl-{data.digest[:12]}"
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
+        f'class="fl-figure" role="img" aria-labelledby="{name}" width="{size[1]}pt" height="{size[2]}pt" '
+        f'viewBox="{size[3]}">'
+        f'<title id="{name}">{escape(_description(data))}</title><style>{_STYLE}</style>{body.strip()}</svg>'
+    )
+
+
+def _is_used(attribute: str, body: str) -> bool:
+    name = attribute.split('"')[1]
+    return f'"#{name}"' in body or f"url(#{name})" in body
+
+
+def _as_variable(found: re.Match[str]) -> str:
+    name = _STANDINS.get(found[2])
+    return f"{found[1]}: var({name})" if name else found[0]
+
+
+def _rounded(found: re.Match[str]) -> str:
+    return f"{float(found[0]):.2f}"
+
+
+def _description(data: FigureData) -> str:
+    # Shown as a tooltip and read aloud.
+    words = data.title or " against ".join(axis.label for axis in (data.y, data.x) if axis) or data.kind
+    return "".join(letter for letter in words if letter.isprintable())

@@ -1,0 +1,48 @@
+"""Colours: Okabe and Ito's colour-blind safe set, tuned to keep contrast on a light and on a dark page.
+
+M. Okabe and K. Ito, Color Universal Design (2008).
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Theme:
+    """The colours of a figure: text, quieter text and axes, grid lines, background, then one for each series.
+
+    >>> LIGHT.colour(0) == LIGHT.colour(len(LIGHT.series))
+    True
+    """
+
+    ink: str
+    muted: str
+    grid: str
+    paper: str
+    series: tuple[str, ...]
+
+    def colour(self, number: int) -> str:
+        """The colour of series `number`, starting again after the last."""
+        return self.series[number % len(self.series)]
+
+    def variables(self) -> dict[str, str]:
+        """CSS variable → colour."""
+        named = {"ink": self.ink, "muted": self.muted, "grid": self.grid, "paper": self.paper}
+        numbered = {str(number): colour for number, colour in enumerate(self.series, start=1)}
+        return {f"--fl-{name}": colour for name, colour in (named | numbered).items()}
+
+
+LIGHT = Theme(
+    ink="#1f2328",
+    muted="#59636e",
+    grid="#dfe3e8",
+    paper="#ffffff",
+    series=("#0072b2", "#d55e00", "#009e73", "#aa4d8e", "#c98a00", "#3d9bd6", "#6b7680"),
+)
+
+DARK = Theme(
+    ink="#e6edf3",
+    muted="#9aa5b1",
+    grid="#333b45",
+    paper="#12161c",
+    series=("#4aa8e0", "#f0813a", "#2dbf95", "#d98cc0", "#e8b84a", "#9ad2f5", "#9aa5b1"),
+)
