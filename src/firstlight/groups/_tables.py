@@ -1,0 +1,91 @@
+"""Groups from a Cayley table in memory or in a file."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Shaped
+
+from firstlight.groups._group import Group
+from firstlight.groups._laws import check_entries
+
+
+def from_table(
+    source: Shaped[np.ndarray, "..."] | list | tuple | str | Path,
+    name: str | None = None,
+    labels: tuple[str, ...] | None = None,
+) -> Group:
+    """A group from its Cayley table, table[g, h] = index of gh counted from 0; the group laws are checked.
+
+    Args:
+        source: (M, M) integers, or the path of a `.csv`, `.txt` (numbers separated by commas, semicolons or
+            spaces; `#` starts a comment) or `.npy` file.
+        name: what to call it; by default the file's name.
+        labels: what to call its elements.
+
+    >>> from_table([[0, 1], [1, 0]], name="flip").irreps()[1].character.real
+    array([ 1., -1.])
+    """
+    if isinstance(source, str | Path):
+        name = Path(source).stem if name is None else name
+        source = _read(Path(source))
+    return Group(_integers(source), name or "table", labels)
+
+
+def _read(path: Path) -> np.ndarray:
+    if not path.is_file():
+        raise FileNotFoundError(f"no Cayley table at {path}; give the path of a .csv, .txt or .npy file")
+    suffix = path.suffix.lower()
+    if suffix == ".npy":
+        try:
+            return np.load(path, allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            raise ValueError(
+                f"{path} is not a plain NumPy array of integers ({error}); write it with np.save"
+            ) from error
+    if suffix not in (".csv", ".txt"):
+        raise ValueError(f"a Cayley table is read from a .csv, .txt or .npy file, got {path.name}")
+    # utf-8-sig also reads what spreadsheets write.
+    text = path.read_text(encoding="utf-8-sig", errors="replace")
+    words = (re.findall(r"[^\s,;]+", line.split("#")[0]) for line in text.splitlines())
+    return _parsed([row for row in words if row], path)
+
+
+def _parsed(rows: list[list[str]], path: Path) -> np.ndarray:
+    table = []
+    for i, row in enumerate(rows):
+        if len(row) != len(rows[0]):
+            raise ValueError(
+                f"the rows of {path} must have equal lengths, but row 0 has {len(rows[0])} entries and "
+                f"row {i} has {len(row)}"
+            )
+        try:
+            table.append([float(word) for word in row])
+        except ValueError as error:
+            raise ValueError(
+                f"{path} must hold the indices of elements only, 0…M−1, but row {i} is not all numbers "
+                f"({error}); leave out headers"
+            ) from error
+    return np.array(table)
+
+
+def _integers(table: object) -> np.ndarray:
+    try:
+        array = np.asarray(table)
+    except ValueError:  # rows of unequal lengths
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "iuf":
+        raise ValueError(
+            "a Cayley table is a square array of whole numbers, the indices of elements counted from 0, "
+            f"got {repr(table)[:200]}"
+        )
+    broken = np.argwhere(~np.isfinite(array) | (array != np.rint(array)))
+    if len(broken):
+        at = tuple(broken[0].tolist())
+        raise ValueError(
+            "a Cayley table holds whole numbers, the indices of elements counted from 0, "
+            f"but table{list(at)} = {array[at]}"
+        )
+    whole = np.clip(array.astype(float), -1e9, 1e9).astype(np.intp)  # out of range either way
+    check_entries(whole)
+    return whole
