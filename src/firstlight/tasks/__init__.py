@@ -1,1 +1,28 @@
-"""(being built)"""
+"""What is to be learned: data, encodings and splits.
+
+>>> from firstlight import tasks
+>>> split = tasks.group_task("Z71").split(fraction=0.4, seed=0)
+>>> split
+Split('Z71': 2016 training rows, 3025 test rows)
+>>> split.train_inputs.dim
+142
+"""
+
+from firstlight.tasks.arrays import from_arrays
+from firstlight.tasks.group import ENCODINGS, group_task
+from firstlight.tasks.inputs import DenseInputs, IndexInputs, Inputs
+from firstlight.tasks.parity import sparse_parity
+from firstlight.tasks.task import Split, Targets, Task
+
+__all__ = [
+    "ENCODINGS",
+    "DenseInputs",
+    "IndexInputs",
+    "Inputs",
+    "Split",
+    "Targets",
+    "Task",
+    "from_arrays",
+    "group_task",
+    "sparse_parity",
+]
