@@ -1,0 +1,18 @@
+"""The store: one SQLite file and a folder of arrays, safe against a writer killed at any moment."""
+
+from firstlight.records.store._errors import StoreError
+from firstlight.records.store._integrity import IntegrityReport, check_store
+from firstlight.records.store._repair import RepairReport, repair_store
+from firstlight.records.store._store import Store
+from firstlight.records.store._stream import ResumePoint, RunHandle
+
+__all__ = [
+    "IntegrityReport",
+    "RepairReport",
+    "ResumePoint",
+    "RunHandle",
+    "Store",
+    "StoreError",
+    "check_store",
+    "repair_store",
+]

@@ -1,0 +1,113 @@
+"""Files beside the store, each named by the SHA-256 of its content."""
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firstlight.records.figure import write_atomically
+from firstlight.records.store._errors import StoreError
+
+SAFETENSORS = ".safetensors"
+
+
+def pack(arrays: Mapping[str, Any]) -> bytes:
+    """Named arrays as the bytes of a safetensors file.
+
+    >>> unpack(pack({"W": np.eye(2)[:, ::-1]}))["W"].tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    from safetensors.numpy import save
+
+    return save({name: _portable(name, array) for name, array in arrays.items()})
+
+
+def unpack(content: bytes) -> dict[str, np.ndarray]:
+    """The inverse of `pack`; a `ValueError` says that the bytes are something else."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    try:
+        return load(content)
+    except SafetensorError as error:
+        raise ValueError(f"not a whole safetensors file ({error})") from None
+
+
+class Blobs:
+    """The folder of content-addressed files. A file appears under its name whole or not at all."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def path(self, name: str) -> Path:
+        """Where the file of this name is or would be."""
+        return self.folder / name[:2] / name
+
+    def put(self, content: bytes, suffix: str = SAFETENSORS) -> str:
+        """Write the content, unless it is there and sound already, and return its name."""
+        name = hashlib.sha256(content).hexdigest() + suffix
+        if self.problem(name):
+            path = write_atomically(self.path(name), content)
+            # The rename itself must reach the disk before a row that names the file does.
+            for folder in (path.parent, self.folder):
+                _sync_folder(folder)
+        return name
+
+    def read(self, name: str) -> bytes:
+        """The content, checked against its name."""
+        problem = self.problem(name)
+        if problem:
+            raise StoreError(f"the file {self.path(name)} is {problem}; what it held cannot be read.")
+        return self.path(name).read_bytes()
+
+    def problem(self, name: str) -> str:
+        """`"missing"` or `"damaged"`, or nothing when the content matches the name."""
+        try:
+            with self.path(name).open("rb") as file:
+                digest = hashlib.file_digest(file, "sha256").hexdigest()
+        except FileNotFoundError:
+            return "missing"
+        except OSError:
+            return "damaged"
+        return "" if digest == name.partition(".")[0] else "damaged"
+
+    def remove(self, name: str) -> None:
+        """Delete the file, if it is there."""
+        self.path(name).unlink(missing_ok=True)
+
+    def names(self) -> Iterator[str]:
+        """All whole files."""
+        for path in self.folder.glob("??/*"):
+            if not path.name.startswith("."):
+                yield path.name
+
+    def leftovers(self) -> Iterator[Path]:
+        """Files that a killed writer left half written."""
+        yield from self.folder.glob("??/.*")
+
+
+def blobs_of(path: Path) -> Blobs:
+    """The files that belong to the store at `path`."""
+    return Blobs(path.with_name(f"{path.name}.blobs"))
+
+
+def _portable(name: str, array: Any) -> np.ndarray:
+    array = np.asarray(array)
+    if array.dtype.kind not in "biuf" and array.dtype != np.complex64:
+        raise ValueError(
+            f"array {name!r} has dtype {array.dtype}, which a store cannot hold; "
+            "convert it to real numbers, booleans or complex64"
+        )
+    # safetensors writes memory as it lies: a transposed view would be stored wrong without a word.
+    return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,176 @@
+"""Runs inside the database: a finished one is a row, one in progress is a row and a log of observations."""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from firstlight.records.canonical import canonical_json
+from firstlight.records.run import RunRecord
+from firstlight.records.store._blobs import SAFETENSORS, pack, unpack
+from firstlight.records.store._errors import Damage, StoreError
+from firstlight.records.table import Row, Table
+
+
+class Checkpoint(NamedTuple):
+    """The state of a run after `step` steps and `seconds` of work, in the file named `blob`."""
+
+    step: int
+    seconds: float
+    blob: str
+
+
+def find(connection: sqlite3.Connection, key: str) -> str:
+    """The id of the one run whose id begins with `key`."""
+    pattern = (key, key + "g")  # ids are hexadecimal, so all that begin with key lie between these
+    found = [
+        id for (id,) in connection.execute("SELECT id FROM runs WHERE id >= ? AND id < ? LIMIT 5", pattern)
+    ]
+    if len(found) == 1:
+        return found[0]
+    if found and key:
+        shown = ", ".join(id[:12] for id in found)
+        raise StoreError(f"several runs begin with {key!r} ({shown}, …); give more digits.")
+    raise StoreError(
+        f"no run in this store has an id that begins with {key!r}; `firstlight runs list` shows them."
+    )
+
+
+def status(connection: sqlite3.Connection, id: str) -> str | None:
+    """How the run stands, or None when it is not there."""
+    row = connection.execute("SELECT status FROM runs WHERE id = ?", (id,)).fetchone()
+    return row and row[0]
+
+
+def insert(connection: sqlite3.Connection, record: RunRecord, *, in_progress: bool = False) -> None:
+    """Write the record in place of whatever the store holds of this run."""
+    delete(connection, record.id)
+    data = None if in_progress else pack(record.table.arrays)
+    text = canonical_json(record.model_dump(exclude={"table"}))
+    connection.execute(
+        "INSERT INTO runs VALUES (?, ?, ?, ?, ?)", (record.id, record.status, text, data, record.digest)
+    )
+    _link(connection, record)
+
+
+def update(connection: sqlite3.Connection, record: RunRecord) -> None:
+    """Rewrite the record of a run in progress, leaving its observations."""
+    text = canonical_json(record.model_dump(exclude={"table"}))
+    connection.execute(
+        "UPDATE runs SET record = ?, digest = ? WHERE id = ?", (text, record.digest, record.id)
+    )
+    connection.execute("DELETE FROM links WHERE owner = ?", (f"run:{record.id}",))
+    _link(connection, record)
+
+
+def delete(connection: sqlite3.Connection, id: str) -> None:
+    """Remove every trace of the run but its files."""
+    connection.execute("DELETE FROM runs WHERE id = ?", (id,))
+    connection.execute("DELETE FROM rows WHERE run = ?", (id,))
+    connection.execute("DELETE FROM checkpoints WHERE run = ?", (id,))
+    connection.execute("DELETE FROM links WHERE owner IN (?, ?)", (f"run:{id}", f"checkpoint:{id}"))
+
+
+def files(connection: sqlite3.Connection, id: str) -> set[str]:
+    """The names of the files that the run needs."""
+    owners = (f"run:{id}", f"checkpoint:{id}")
+    return {name for (name,) in connection.execute("SELECT blob FROM links WHERE owner IN (?, ?)", owners)}
+
+
+def unlinked(connection: sqlite3.Connection, names: set[str]) -> list[str]:
+    """Those of the files that no record needs."""
+    query = "SELECT 1 FROM links WHERE blob = ?"
+    return [name for name in sorted(names) if not connection.execute(query, (name,)).fetchone()]
+
+
+def load(connection: sqlite3.Connection, id: str) -> RunRecord:
+    """The whole record, checked against its digest."""
+    row = connection.execute("SELECT * FROM runs WHERE id = ?", (id,)).fetchone()
+    record = decode(row)
+    if row[3] is not None:
+        return record
+    return record.model_copy(update={"table": Table.from_rows(observations(connection, id))})
+
+
+def decode(row: Sequence[Any]) -> RunRecord:
+    """A stored record, checked against its digest; that of a run in progress has no observations yet."""
+    id, status, text, data, digest = row
+    try:
+        table = Table() if data is None else Table.from_arrays(unpack(data))
+        record = RunRecord.model_validate({**json.loads(text), "table": table})
+    except (ValueError, TypeError, KeyError) as error:
+        raise Damage(f"run {id[:12]} cannot be read ({str(error).splitlines()[0]})") from None
+    if (record.digest, record.id, record.status) != (digest, id, status):
+        raise Damage(f"run {id[:12]} does not match its digest")
+    return record
+
+
+def observations(connection: sqlite3.Connection, id: str) -> list[Row]:
+    """The rows of a run in progress, in the order of steps."""
+    query = "SELECT run, step, scalars, arrays, checksum FROM rows WHERE run = ? ORDER BY step"
+    return [decode_row(row) for row in connection.execute(query, (id,))]
+
+
+def decode_row(row: Sequence[Any]) -> Row:
+    """A stored observation, checked."""
+    id, step, scalars, arrays, found = row
+    if checksum(id, step, scalars, arrays) != found:
+        raise Damage(f"run {id[:12]} at step {step} does not match its checksum")
+    values: dict[str, Any] = {name: float(value) for name, value in json.loads(scalars).items()}
+    return step, {**values, **(unpack(arrays) if arrays else {})}
+
+
+def append(connection: sqlite3.Connection, id: str, rows: Sequence[Row]) -> None:
+    """Add observations; one at a step that is there already replaces it."""
+    encoded = [(id, step, *_encode(values)) for step, values in rows]
+    statement = "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?)"
+    connection.executemany(statement, [(*row, checksum(*row)) for row in encoded])
+
+
+def drop_after(connection: sqlite3.Connection, id: str, step: int) -> None:
+    """Forget the observations after a step."""
+    connection.execute("DELETE FROM rows WHERE run = ? AND step > ?", (id, step))
+
+
+def checkpoint(connection: sqlite3.Connection, id: str) -> Checkpoint | None:
+    """The last checkpoint of a run in progress."""
+    row = connection.execute("SELECT * FROM checkpoints WHERE run = ?", (id,)).fetchone()
+    return row and decode_checkpoint(row)
+
+
+def decode_checkpoint(row: Sequence[Any]) -> Checkpoint:
+    """A stored checkpoint, checked."""
+    if checksum(*row[:4]) != row[4]:
+        raise Damage(f"the checkpoint of run {row[0][:12]} does not match its checksum")
+    return Checkpoint(*row[1:4])
+
+
+def set_checkpoint(connection: sqlite3.Connection, id: str, point: Checkpoint) -> None:
+    """Put a checkpoint in place of the last one."""
+    row = (id, point.step, point.seconds, point.blob)
+    connection.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?)", (*row, checksum(*row)))
+    connection.execute("DELETE FROM links WHERE owner = ?", (f"checkpoint:{id}",))
+    connection.execute("INSERT INTO links VALUES (?, ?)", (f"checkpoint:{id}", point.blob))
+
+
+def checksum(*parts: Any) -> int:
+    """CRC-32 of the parts, which tells a flipped bit from a written one."""
+    total = 0
+    for part in parts:
+        content = part if isinstance(part, bytes) else repr(part).encode()
+        total = zlib.crc32(content, zlib.crc32(b"%d:" % len(content), total))
+    return total
+
+
+def _link(connection: sqlite3.Connection, record: RunRecord) -> None:
+    links = [(f"run:{record.id}", digest + SAFETENSORS) for digest in record.weights.values()]
+    connection.executemany("INSERT OR IGNORE INTO links VALUES (?, ?)", links)
+
+
+def _encode(values: Mapping[str, Any]) -> tuple[str, bytes | None]:
+    scalars = {name: float(value) for name, value in values.items() if np.ndim(value) == 0}
+    arrays = {name: value for name, value in values.items() if name not in scalars}
+    return canonical_json(scalars), pack(arrays) if arrays else None

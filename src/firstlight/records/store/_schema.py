@@ -1,0 +1,72 @@
+"""The tables of a store, their version, and how an older file becomes a current one."""
+
+import sqlite3
+
+from firstlight.records._base import utc_now
+
+APPLICATION_ID = 0x46_4C_48_54
+PAGE_SIZE = 4096
+SCHEMA_VERSION = 1
+
+# Every table keeps its rowid, by which repair finds rows when the indexes are gone, and tables come before
+# indexes, so that their roots lie where those of an empty store do, whatever happened to the file since.
+_TABLES = (
+    "CREATE TABLE meta (key TEXT UNIQUE NOT NULL, value TEXT NOT NULL)",
+    """CREATE TABLE runs (id TEXT UNIQUE NOT NULL, status TEXT NOT NULL,
+                          record TEXT NOT NULL, data BLOB, digest TEXT NOT NULL)""",
+    """CREATE TABLE rows (run TEXT NOT NULL, step INTEGER NOT NULL, scalars TEXT NOT NULL, arrays BLOB,
+                          checksum INTEGER NOT NULL, UNIQUE (run, step))""",
+    """CREATE TABLE checkpoints (run TEXT UNIQUE NOT NULL, step INTEGER NOT NULL, seconds REAL NOT NULL,
+                                 blob TEXT NOT NULL, checksum INTEGER NOT NULL)""",
+    """CREATE TABLE claims (id TEXT NOT NULL, scale TEXT NOT NULL, record TEXT NOT NULL,
+                            digest TEXT UNIQUE NOT NULL)""",
+    "CREATE TABLE fits (id TEXT NOT NULL, record TEXT NOT NULL, digest TEXT UNIQUE NOT NULL)",
+    "CREATE TABLE figures (digest TEXT UNIQUE NOT NULL, header TEXT NOT NULL, blob TEXT NOT NULL)",
+    "CREATE TABLE links (owner TEXT NOT NULL, blob TEXT NOT NULL, UNIQUE (owner, blob))",
+    "CREATE INDEX claims_by_id ON claims (id, scale)",
+    "CREATE INDEX links_by_blob ON links (blob)",
+)
+
+MIGRATIONS: dict[int, tuple[str, ...]] = {}
+"""The statements that turn a file of the version in the key into one of the next version."""
+
+
+def create(connection: sqlite3.Connection) -> None:
+    """Lay out an empty file."""
+    connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in _TABLES:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute("INSERT INTO meta VALUES ('created', ?)", (utc_now(),))
+    _set_version(connection, SCHEMA_VERSION)
+    connection.execute("COMMIT")
+
+
+def version(connection: sqlite3.Connection) -> int | None:
+    """The schema version, which the file states twice; None when it does not look like a store's."""
+    if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
+        return None
+    stated = connection.execute("PRAGMA user_version").fetchone()[0]
+    noted = connection.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
+    return stated if noted == (str(stated),) else None
+
+
+def migrate(connection: sqlite3.Connection, found: int) -> None:
+    """Bring a file of an older version to the current one, in one transaction."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        for step in range(found, SCHEMA_VERSION):
+            for statement in MIGRATIONS[step]:
+                connection.execute(statement)
+        _set_version(connection, SCHEMA_VERSION)
+        connection.execute("COMMIT")
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _set_version(connection: sqlite3.Connection, number: int) -> None:
+    connection.execute(f"PRAGMA user_version = {number}")
+    connection.execute("INSERT OR REPLACE INTO meta VALUES ('schema', ?)", (str(number),))

@@ -1,0 +1,178 @@
+"""A run in progress: observations and checkpoints go to the store as they come."""
+
+import sqlite3
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from firstlight.records.run import RunRecord
+from firstlight.records.status import RunStatus
+from firstlight.records.store import _runs
+from firstlight.records.store._blobs import SAFETENSORS, Blobs, pack
+from firstlight.records.store._database import Database
+from firstlight.records.store._errors import StoreError
+from firstlight.records.table import Row, Table
+
+COMMIT_ROWS = 64
+COMMIT_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class ResumePoint:
+    """Where an interrupted run goes on: after `step` steps, with the state in the file `path`.
+
+    `table` holds the observations up to that step; later ones are forgotten, so that the resumed run records
+    what an uninterrupted one would have. `seconds` of work were done.
+    """
+
+    step: int
+    seconds: float
+    table: Table
+    path: Path
+
+
+class RunHandle:
+    """Writes one run. Until `finish`, others see it as `interrupted` with the rows committed so far.
+
+    Rows are buffered and committed together, at the latest when the next one comes a second later.
+    """
+
+    def __init__(
+        self, database: Database, blobs: Blobs, record: RunRecord, resume: ResumePoint | None
+    ) -> None:
+        self.id = record.id
+        self.spec = record.spec
+        self.resume = resume
+        self._database, self._blobs, self._record = database, blobs, record
+        self._buffer: list[Row] = []
+        self._last_step = resume.step if resume else 0
+        self._shapes = {name: c.shape[1:] for name, c in resume.table.columns.items()} if resume else {}
+        self._begun = time.monotonic()
+        self._committed = self._begun
+        self._open = True
+
+    @property
+    def seconds(self) -> float:
+        """Time spent on this run, by this process and by those that were interrupted before it."""
+        return (self.resume.seconds if self.resume else 0.0) + time.monotonic() - self._begun
+
+    @property
+    def is_open(self) -> bool:
+        """Whether more can be written."""
+        return self._open
+
+    def append(self, step: int, values: Mapping[str, float | np.ndarray]) -> None:
+        """Add the observations taken after `step` steps: numbers, or arrays whose shape stays the same."""
+        self._require_open()
+        for name, value in values.items():
+            if name == "step":
+                raise ValueError("'step' is the index of a table; give the observable another name")
+            shape = np.shape(value)
+            if self._shapes.setdefault(name, shape) != shape:
+                raise ValueError(f"observable {name!r} had shape {self._shapes[name]}; got {shape}")
+        self._buffer.append((int(step), dict(values)))
+        self._last_step = max(self._last_step, int(step))
+        if len(self._buffer) >= COMMIT_ROWS or time.monotonic() - self._committed >= COMMIT_SECONDS:
+            self.commit()
+
+    def commit(self) -> None:
+        """Write the buffered rows now."""
+        self._require_open()
+        with self._database.write() as connection:
+            self._flush(connection)
+        self._flushed()
+
+    def checkpoint(self, step: int, state: Mapping[str, np.ndarray] | bytes | str | Path) -> Path:
+        """Keep the state after `step` steps (arrays, bytes or a file to copy) in place of the last kept."""
+        self._require_open()
+        with self._database.write() as connection:
+            old = _runs.files(connection, self.id)
+            blob = self._put(state)
+            self._flush(connection)
+            _runs.set_checkpoint(connection, self.id, _runs.Checkpoint(int(step), self.seconds, blob))
+        self._flushed()
+        remove_unlinked(self._database, self._blobs, old)
+        return self._blobs.path(blob)
+
+    def finish(
+        self,
+        status: RunStatus = "finished",
+        *,
+        steps: int | None = None,
+        seconds: float | None = None,
+        message: str = "",
+        summary: Mapping[str, Any] | None = None,
+        weights: Mapping[str, Mapping[str, np.ndarray]] | None = None,
+    ) -> RunRecord:
+        """Close the run and return its record; an `interrupted` one keeps its checkpoint and can be resumed.
+
+        `weights` maps a name such as `final` to named arrays. `steps` is the last recorded step if not given.
+        """
+        self._require_open()
+        said = {
+            "status": status,
+            "steps": self._last_step if steps is None else steps,
+            "seconds": self.seconds if seconds is None else seconds,
+            "message": message,
+            "summary": dict(summary or {}),
+        }
+        with self._database.write() as connection:
+            old = _runs.files(connection, self.id)
+            self._flush(connection)
+            blobs = {name: self._blobs.put(pack(arrays)) for name, arrays in (weights or {}).items()}
+            said["weights"] = {name: blob.removesuffix(SAFETENSORS) for name, blob in blobs.items()}
+            record = RunRecord.model_validate({**dict(self._record), **said})
+            if status == "interrupted":
+                _runs.update(connection, record)
+            else:
+                table = Table.from_rows(_runs.observations(connection, self.id))
+                _runs.insert(connection, record.model_copy(update={"table": table}))
+            record = _runs.load(connection, self.id)
+        self._flushed()
+        self._open = False
+        remove_unlinked(self._database, self._blobs, old)
+        return record
+
+    def __enter__(self) -> "RunHandle":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._open:
+            self.commit()
+            self._open = False
+
+    def _flush(self, connection: sqlite3.Connection) -> None:
+        _runs.append(connection, self.id, self._buffer)
+        so_far = {"steps": self._last_step, "seconds": self.seconds}
+        _runs.update(connection, self._record.model_copy(update=so_far))
+
+    def _flushed(self) -> None:
+        # Only now: had the transaction failed, the rows would still be here to try again.
+        self._buffer = []
+        self._committed = time.monotonic()
+
+    def _put(self, state: Mapping[str, np.ndarray] | bytes | str | Path) -> str:
+        if isinstance(state, Mapping):
+            return self._blobs.put(pack(state))
+        if isinstance(state, bytes):
+            return self._blobs.put(state, ".bin")
+        return self._blobs.put(Path(state).read_bytes(), Path(state).suffix or ".bin")
+
+    def _require_open(self) -> None:
+        if not self._open:
+            raise StoreError(f"run {self.id[:12]} is closed; open it again with open_run to write more.")
+
+
+def remove_unlinked(database: Database, blobs: Blobs, names: set[str]) -> None:
+    """Delete those of the files that no committed record needs."""
+    with database.read() as connection:
+        gone = _runs.unlinked(connection, names)
+    for name in gone:
+        blobs.remove(name)
