@@ -4,7 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from firstlight.groups import (
@@ -182,6 +182,7 @@ def test_any_permutation_group(generators):
     check_kinds(group)
 
 
+@settings(max_examples=12)
 @given(
     st.lists(st.sampled_from(["Z2", "Z3", "Z4", "S3", "Q8", "D4", "Dic3", "A4", "F20"]), max_size=2),
     st.integers(0, 99),
