@@ -11,11 +11,12 @@ True
 import os
 from pathlib import Path
 
+from firstlight.plots._numbers import short as short_number
 from firstlight.plots._terminal import terminal
 from firstlight.plots._theme import DARK, LIGHT, Theme
 from firstlight.records.figure import FigureData
 
-__all__ = ["DARK", "LIGHT", "Theme", "draw", "save", "svg", "terminal"]
+__all__ = ["DARK", "LIGHT", "Theme", "draw", "save", "short_number", "svg", "svg_rules", "terminal"]
 
 # Matplotlib takes longer to import than the rest of the package together, hence the imports inside.
 
@@ -46,12 +47,25 @@ def save(figure: FigureData, path: str | os.PathLike[str], *, theme: Theme = LIG
     return save_figure(figure, path, theme, dpi)
 
 
-def svg(figure: FigureData, *, heading: bool = True) -> str:
+def svg(figure: FigureData, *, heading: bool = True, styled: bool = True, copy: int = 0) -> str:
     """One `<svg>` element for a web page: no font, image or style from elsewhere, readable on light and dark.
 
     Colours are CSS variables (`--fl-ink`, `--fl-muted`, `--fl-grid`, `--fl-paper`, `--fl-1` …) that follow
-    the reader's colour scheme unless the page sets them. For paper, use `save`, whose colours are fixed.
+    the reader's colour scheme unless the page sets them. For print, use `save`, whose colours are fixed.
+
+    **Arguments:**
+
+    - `heading`: whether the title is drawn; a page may rather set it as text.
+    - `styled`: whether the figure brings its own rules; if not, the page sets the variables and has `svg_rules()`.
+    - `copy`: a different number for each copy of a figure that a page shows more than once.
     """
     from firstlight.plots._svg import web_svg
 
-    return web_svg(figure, heading)
+    return web_svg(figure, heading, styled, copy)
+
+
+def svg_rules() -> str:
+    """The CSS rules, other than colours, that figures of `svg(…, styled=False)` need once in a page."""
+    from firstlight.plots._svg import SVG_RULES
+
+    return SVG_RULES

@@ -11,7 +11,7 @@ from firstlight.records.figure import FigureData
 
 def size(data: FigureData) -> tuple[float, float]:
     """Inches; every row is high enough for its number."""
-    return 5.2, float(np.clip(0.34 * data.arrays["matrix"].shape[0] + 1.0, 1.7, 9.0))
+    return _frame.WIDTH, float(np.clip(0.34 * data.arrays["matrix"].shape[0] + 1.0, 1.7, 9.0))
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:

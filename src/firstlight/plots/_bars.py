@@ -8,8 +8,8 @@ from firstlight.records.figure import FigureData
 
 
 def size(data: FigureData) -> tuple[float, float]:
-    """Inches."""
-    return 5.2, 3.1
+    """Inches; slanted names need room."""
+    return _frame.WIDTH, 3.1 + 0.5 * _frame.crowded(data.meta["groups"], 300)
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:

@@ -8,7 +8,7 @@ from firstlight.records.figure import FigureData
 
 def size(data: FigureData) -> tuple[float, float]:
     """Inches."""
-    return 4.6, 3.9
+    return 4.3, 3.6
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:

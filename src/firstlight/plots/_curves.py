@@ -24,7 +24,7 @@ _LOOKS: dict[str, dict[str, Any]] = {
 def size(data: FigureData) -> tuple[float, float]:
     """Inches."""
     extra = 0.17 * (bool(data.meta["stages"]) + bool(data.meta["vertical"]) + (len(data.meta["series"]) > 2))
-    return 5.2, 3.0 + extra
+    return _frame.WIDTH, 3.0 + extra
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:

@@ -78,4 +78,4 @@ def _title(host: Host, title: str, size: float) -> None:
     if title:
         characters = max(12, int(width_in_points(host) / (0.66 * size)))
         words = "\n".join(textwrap.wrap(title, characters))
-        host.suptitle(words, x=0.01, ha="left", fontsize=size, fontweight="bold")
+        host.suptitle(words, x=4 / width_in_points(host), ha="left", fontsize=size, fontweight="bold")

@@ -18,7 +18,10 @@ from firstlight.records.figure import Axis, FigureData, Series
 Host = Figure | SubFigure
 """What a kind of figure is drawn into: a figure of its own or a panel of one."""
 
-SMALL = 8.5
+WIDTH = 4.7
+"""Width of a figure in inches: small enough that its words are legible on a phone."""
+
+SMALL = 9.0
 """Size of tick labels, legends and direct labels, in points."""
 
 
@@ -26,7 +29,7 @@ def style(theme: Theme) -> dict[Any, Any]:
     """Matplotlib settings under which a figure is made and written."""
     return {
         "font.family": ["DejaVu Sans"],
-        "font.size": 9.5,
+        "font.size": 10,
         # Labels are the user's words: a dollar sign is a dollar sign.
         "text.parse_math": False,
         "text.color": theme.ink,
@@ -62,7 +65,7 @@ def width_in_points(host: Host) -> float:
 
 def text_width(text: str, size: float = SMALL) -> float:
     """About how many points `text` takes, on the safe side."""
-    return 0.6 * size * len(text)
+    return 0.58 * size * len(text)
 
 
 def label(axes: Axes, data: FigureData) -> None:
@@ -135,22 +138,29 @@ def name_places(axis: XAxis | YAxis, names: Sequence[str], room: float) -> None:
     axis.set_minor_locator(ticker.NullLocator())
     axis.set_major_formatter(ticker.FixedFormatter([names[place] for place in places]))
     axis.set_tick_params(length=0)
-    crowded = any(text_width(names[place]) > room * every / len(names) - 4 for place in places)
-    if isinstance(axis, XAxis) and crowded:
+    if isinstance(axis, XAxis) and crowded(names[::every], room):
         for tick in axis.get_ticklabels():
             tick.set(rotation=40, ha="right", rotation_mode="anchor")
 
 
-def above(axes: Axes, lift: float):
-    """Axes coordinates, moved `lift` points above the top edge of the axes."""
-    return axes.transAxes + ScaledTranslation(0, lift / 72, axes.figure.dpi_scale_trans)
+def crowded(names: Sequence[str], room: float) -> bool:
+    """Whether names side by side need more than `room` points."""
+    return any(text_width(name) > room / len(names) - 4 for name in names)
+
+
+def above(axes: Axes, lift: float, left: float = 0.0):
+    """Axes coordinates, moved `lift` points up and `left` points to the left."""
+    return axes.transAxes + ScaledTranslation(-left / 72, lift / 72, axes.figure.dpi_scale_trans)
 
 
 def legend(axes: Axes, handles: Sequence[Any], room: float, lift: float = 3.0) -> None:
     """A legend in rows above the axes, so that it never covers data."""
     if not handles:
         return
-    widths = [text_width(str(handle.get_label())) + 36 for handle in handles]
+    # Above the labels of the y axis there is room too.
+    left = 30.0
+    room += left
+    widths = [text_width(str(handle.get_label())) + 34 for handle in handles]
     columns = len(handles) if sum(widths) <= room else max(1, min(len(handles) - 1, int(room // max(widths))))
     # Matplotlib fills columns first; words are read along rows.
     order = sorted(range(len(handles)), key=lambda place: (place % columns, place))
@@ -158,7 +168,7 @@ def legend(axes: Axes, handles: Sequence[Any], room: float, lift: float = 3.0) -
         handles=[handles[place] for place in order],
         loc="lower left",
         bbox_to_anchor=(0, 1),
-        bbox_transform=above(axes, lift),
+        bbox_transform=above(axes, lift, left),
         ncols=columns,
         borderaxespad=0.0,
         borderpad=0.0,

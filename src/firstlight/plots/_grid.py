@@ -18,10 +18,8 @@ def size(data: FigureData) -> tuple[float, float]:
     """Inches."""
     rows, columns = _layout(data)
     _, tall, wide = data.arrays["matrices"].shape
-    cell = 4.3 / columns
-    return 5.2, float(
-        np.clip(rows * (cell * min(max(tall / max(wide, 1), 0.3), 2.0) + 0.22) + 0.5, 1.6, 12.0)
-    )
+    cell = 3.35 / columns * float(np.clip(tall / max(wide, 1), 0.3, 2.0))
+    return _frame.WIDTH, float(np.clip(rows * (cell + 0.25) + 0.5, 1.6, 12.0))
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
@@ -39,7 +37,7 @@ def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
     for axes in grid.flat[len(matrices) :]:
         axes.set_visible(False)
     if data.x is not None and data.y is not None:
-        host.supxlabel(data.x.text, fontsize=9.5)
-        host.supylabel(data.y.text, fontsize=9.5)
+        host.supxlabel(data.x.text, fontsize=10)
+        host.supylabel(data.y.text, fontsize=10)
     if image is not None:
         bar(host, image, grid, data)

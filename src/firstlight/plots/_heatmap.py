@@ -14,9 +14,9 @@ COLOUR_MAPS = {"sequential": "viridis", "diverging": "RdBu_r"}
 
 
 def size(data: FigureData) -> tuple[float, float]:
-    """Inches; wide matrices make flat figures."""
+    """Inches, such that cells are about square unless the matrix is very long."""
     rows, columns = data.arrays["matrix"].shape
-    return 5.2, float(np.clip(4.0 * rows / max(columns, 1) + 0.7, 2.2, 5.2))
+    return _frame.WIDTH, float(np.clip(3.5 * rows / max(columns, 1) + 0.7, 1.9, 5.2))
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
@@ -50,9 +50,8 @@ def colours(data: FigureData, values: np.ndarray) -> dict[str, Any]:
 
 def show(axes: Axes, matrix: np.ndarray, look: dict[str, Any]):
     """The matrix as an image whose cells keep sharp edges; cells that are not numbers stay empty."""
-    flat = matrix.shape[1] > 3 * matrix.shape[0] or matrix.shape[0] > 3 * matrix.shape[1]
     shown = np.ma.masked_invalid(matrix)
-    image = axes.imshow(shown, interpolation="none", aspect="auto" if flat else "equal", **look)
+    image = axes.imshow(shown, interpolation="none", aspect="auto", **look)
     axes.spines[:].set_visible(False)
     axes.tick_params(length=2)
     return image

@@ -13,7 +13,7 @@ _DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 
 def size(data: FigureData) -> tuple[float, float]:
     """Inches."""
-    return 5.2, 3.6
+    return _frame.WIDTH, 3.6
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:

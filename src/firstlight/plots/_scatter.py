@@ -13,7 +13,7 @@ _MARKERS = "os^Dv<>"
 
 def size(data: FigureData) -> tuple[float, float]:
     """Inches."""
-    return 5.2, 3.3
+    return _frame.WIDTH, 3.3
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:

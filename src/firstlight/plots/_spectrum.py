@@ -8,8 +8,8 @@ from firstlight.records.figure import FigureData, unpack_series
 
 
 def size(data: FigureData) -> tuple[float, float]:
-    """Inches."""
-    return 5.2, 2.9
+    """Inches; slanted names need room."""
+    return _frame.WIDTH, 2.9 + 0.5 * _frame.crowded(data.meta["ticks"] or (), 300)
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:

@@ -9,7 +9,7 @@ from firstlight.records.figure import FigureData, unpack_series
 
 def size(data: FigureData) -> tuple[float, float]:
     """Inches."""
-    return 5.2, 3.1
+    return _frame.WIDTH, 3.1
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:

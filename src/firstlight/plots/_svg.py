@@ -7,8 +7,8 @@ from html import escape
 
 import matplotlib
 
+from firstlight.plots import _frame
 from firstlight.plots._draw import draw_figure
-from firstlight.plots._frame import style
 from firstlight.plots._theme import DARK, LIGHT, Theme
 from firstlight.records.figure import FigureData
 
@@ -27,50 +27,51 @@ def _variables(theme: Theme) -> str:
 
 
 # `:where` has no specificity, so any rule of the page wins over these.
-_STYLE = (
+_COLOURS = (
     f":where(.fl-figure){{{_variables(LIGHT)}}}"
     f"@media (prefers-color-scheme:dark){{:where(.fl-figure){{{_variables(DARK)}}}}}"
-    ".fl-figure *{stroke-linejoin:round;stroke-linecap:butt}"
-    f".fl-figure text{{font-family:{_FONT}}}"
 )
+SVG_RULES = f".fl-figure *{{stroke-linejoin:round;stroke-linecap:butt}}.fl-figure text{{font-family:{_FONT}}}"
 
 
-def web_svg(data: FigureData, heading: bool) -> str:
-    """One `<svg>` element; the digest of the figure salts its ids."""
+def web_svg(data: FigureData, heading: bool, styled: bool, copy: int) -> str:
+    """One `<svg>` element; the digest of the figure and the number of the copy salt its ids."""
     theme = _standin_theme()
-    settings = style(theme)
-    settings.update({"svg.fonttype": "none", "svg.hashsalt": data.digest})
+    settings = _frame.style(theme)
+    settings.update({"svg.fonttype": "none", "svg.hashsalt": f"{data.digest}{copy}"})
     buffer = io.StringIO()
     with matplotlib.rc_context(settings):
         figure = draw_figure(data, theme, heading)
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
-    return _for_the_web(buffer.getvalue(), data)
+    return _for_the_web(buffer.getvalue(), data, styled, copy)
 
 
-def _for_the_web(text: str, data: FigureData) -> str:
+def _for_the_web(text: str, data: FigureData, styled: bool, copy: int) -> str:
     body = text[text.index("</metadata>") + len("</metadata>") : text.rindex("</svg>")]
     body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.S)
-    body = re.sub(r' id="[A-Za-z_.]+\d+"', lambda found: found[0] if _is_used(found[0], body) else "", body)
-    body = re.sub(r"font-family: [^;\"]*;? ?", "", body)
-    body = re.sub(r"(fill|stroke): (#[0-9a-f]{6})", _as_variable, body)
+    used = set(re.findall(r"#([\w.-]+)[\")]", body))
+    # Matplotlib escapes < and > in words and attributes, so this finds tags and never a reader's text.
+    body = re.sub(r"<[^>]*>", lambda tag: _web_tag(tag[0], used), body)
     # Characters that XML forbids would make the whole figure unreadable.
     body = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "", body)
-    body = re.sub(r' d="[^"]*"', lambda path: re.sub(r"\d+\.\d{3,}", _rounded, path[0]), body)
     size = re.search(r'width="([\d.]+)pt" height="([\d.]+)pt" viewBox="([^"]*)"', text)
     if size is None:
         raise RuntimeError("matplotlib wrote an SVG without width, height and viewBox")
-    name = f"fl-{data.digest[:12]}"
+    name = f"fl-{data.digest[:12]}-{copy}"
+    style = f"<style>{_COLOURS}{SVG_RULES}</style>" if styled else ""
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" '
         f'class="fl-figure" role="img" aria-labelledby="{name}" width="{size[1]}pt" height="{size[2]}pt" '
         f'viewBox="{size[3]}">'
-        f'<title id="{name}">{escape(_description(data))}</title><style>{_STYLE}</style>{body.strip()}</svg>'
+        f'<title id="{name}">{escape(_description(data))}</title>{style}{body.strip()}</svg>'
     )
 
 
-def _is_used(attribute: str, body: str) -> bool:
-    name = attribute.split('"')[1]
-    return f'"#{name}"' in body or f"url(#{name})" in body
+def _web_tag(tag: str, used: set[str]) -> str:
+    tag = re.sub(r' id="([^"]*)"', lambda name: name[0] if name[1] in used else "", tag)
+    tag = re.sub(r"font-family: [^;\"]*;? ?", "", tag)
+    tag = re.sub(r"(fill|stroke): (#[0-9a-f]{6})", _as_variable, tag)
+    return re.sub(r' d="[^"]*"', lambda path: re.sub(r"\d+\.\d{3,}", _rounded, path[0]), tag)
 
 
 def _as_variable(found: re.Match[str]) -> str:

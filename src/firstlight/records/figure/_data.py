@@ -13,6 +13,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from firstlight.records.canonical import canonical_json
 from firstlight.records.figure._files import write_atomically
 
 Kind = Literal[
@@ -114,7 +115,7 @@ class FigureData:
     @functools.cached_property
     def digest(self) -> str:
         """SHA-256 of the canonical header followed by the bytes of the arrays in the order of their names."""
-        sha = hashlib.sha256(_canonical(self.header()).encode())
+        sha = hashlib.sha256(canonical_json(self.header()).encode())
         for array in self.arrays.values():
             sha.update(array.tobytes())
         return sha.hexdigest()
@@ -143,7 +144,7 @@ class FigureData:
         """Write one `.safetensors` file, whole or not at all; the header is its metadata."""
         from safetensors.numpy import save
 
-        content = save(dict(self.arrays), metadata={_METADATA_KEY: _canonical(self.header())})
+        content = save(dict(self.arrays), metadata={_METADATA_KEY: canonical_json(self.header())})
         return write_atomically(path, content)
 
     @classmethod
@@ -183,10 +184,6 @@ def require_real(name: str, array: np.ndarray) -> None:
     """Refuse what cannot be drawn or hashed as numbers: objects, strings, complex values."""
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold real numbers; received dtype {array.dtype}")
-
-
-def _canonical(header: Mapping[str, Any]) -> str:
-    return json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def _freeze(value: Any) -> Any:
