@@ -1,1 +1,56 @@
-"""(being built)"""
+"""Every statement, figure and table of the papers as data plus a pure check.
+
+>>> from firstlight import claims
+>>> claim = claims.find(["cogo.lemma-3"])[0]
+>>> claim.locator, claim.expects("quick")
+('Lemma 3', 'holds')
+>>> claim.check(claims.Setting("quick")).status
+'holds'
+
+A paper is a folder with a module per topic; its `CLAIMS` tuple is the registry. Checks import what is heavy
+inside, so that listing claims costs nothing.
+"""
+
+from firstlight.claims.claim import SCALES, VERDICTS, Claim, Outcome, Progress, Scale, Setting
+from firstlight.claims.needs import (
+    DATASETS,
+    EXTRAS,
+    data_directory,
+    extra_is_installed,
+    install_command,
+    missing,
+)
+from firstlight.claims.pages import claims_page, errata_page, pages
+from firstlight.claims.registry import PAPERS, Paper, UnknownClaim, all_claims, find, paper_claims
+from firstlight.claims.verify import Moment, as_expected, raised, reproduce, rerun_command, verify
+
+__all__ = [
+    "DATASETS",
+    "EXTRAS",
+    "PAPERS",
+    "SCALES",
+    "VERDICTS",
+    "Claim",
+    "Moment",
+    "Outcome",
+    "Paper",
+    "Progress",
+    "Scale",
+    "Setting",
+    "UnknownClaim",
+    "all_claims",
+    "as_expected",
+    "claims_page",
+    "data_directory",
+    "errata_page",
+    "extra_is_installed",
+    "find",
+    "install_command",
+    "missing",
+    "pages",
+    "paper_claims",
+    "raised",
+    "reproduce",
+    "rerun_command",
+    "verify",
+]

@@ -1,0 +1,31 @@
+"""The tree of commands. Importing it imports nothing heavy: each command loads what it needs when it runs."""
+
+from cyclopts import App
+
+import firstlight
+from firstlight.cli import claims, demo, doctor, report, reproduce, run, runs, store, sweep
+
+_EPILOGUE = """\
+Exit codes: 0 done and as expected · 1 a verdict differs, a run failed or a check found damage · 2 the command
+or its input cannot be used · 3 a bug · 130 interrupted. `--debug` adds the traceback to an error. Runs and
+claims are kept in .firstlight/store.sqlite, or where FIRSTLIGHT_STORE or `--store` says."""
+
+app = App(
+    name="firstlight",
+    help="A laboratory for how neural networks come to learn features.",
+    help_epilogue=_EPILOGUE,
+    version=firstlight.__version__,
+    version_flags=["--version"],
+    help_flags=["--help", "-h"],
+    suppress_keyboard_interrupt=False,
+)
+# In the order in which a newcomer meets them.
+app.command(demo.demo, sort_key=1)
+app.command(run.run, sort_key=2)
+app.command(sweep.sweep, sort_key=3)
+app.command(runs.app)
+app.command(reproduce.reproduce, sort_key=5)
+app.command(claims.app)
+app.command(report.report, sort_key=7)
+app.command(store.app)
+app.command(doctor.doctor, sort_key=9)

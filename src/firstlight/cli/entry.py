@@ -1,0 +1,73 @@
+"""From arguments to an exit code; every error becomes one line on stderr here and nowhere else."""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+
+from firstlight.cli import exits
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code.
+
+    >>> main(["--version"])
+    0.1.0
+    0
+    """
+    from cyclopts import CycloptsError
+
+    from firstlight.cli.commands import app
+
+    words = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in words
+    words = [word for word in words if word != "--debug"]
+    try:
+        code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+        sys.stdout.flush()
+        return code if isinstance(code, int) else exits.OK
+    except CycloptsError as error:
+        return _say(_first_line(error), debug, exits.USER_ERROR)
+    except exits.UserError as error:
+        return _say(str(error), debug, exits.USER_ERROR)
+    except BrokenPipeError:
+        # Python would complain once more when it flushes stdout at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return exits.BROKEN_PIPE
+    except KeyboardInterrupt as interruption:
+        how = (
+            interruption.how_to_go_on
+            if isinstance(interruption, exits.Interrupted)
+            else "nothing was left half done"
+        )
+        print(f"\ninterrupted: {how}", file=sys.stderr)
+        return exits.INTERRUPTED
+    except Exception as error:
+        if not _is_a_users(error):
+            traceback.print_exc()
+            print(
+                f"error: this is a bug in firstlight ({type(error).__name__}); please report it",
+                file=sys.stderr,
+            )
+            return exits.BUG
+        return _say(str(error), debug, exits.USER_ERROR)
+
+
+def _say(message: str, debug: bool, code: int) -> int:
+    if debug:
+        traceback.print_exc()
+    for line in message.splitlines() or ["unknown"]:
+        print(f"error: {line}", file=sys.stderr)
+    return code
+
+
+def _first_line(error: Exception) -> str:
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def _is_a_users(error: Exception) -> bool:
+    """Values, files and stores are checked where they enter the library, with messages meant for people."""
+    from firstlight.records import StoreError
+
+    return isinstance(error, ValueError | OSError | StoreError)

@@ -1,0 +1,50 @@
+"""Options that several commands share, so that each is spelled and explained in one way."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from firstlight.cli.exits import UserError
+
+StoreOption = Annotated[
+    Path | None,
+    Parameter(
+        name="--store",
+        help="Where runs and claims are kept [default: FIRSTLIGHT_STORE or .firstlight/store.sqlite].",
+    ),
+]
+DataOption = Annotated[
+    Path | None, Parameter(name="--data", help="Folder with large data sets [default: FIRSTLIGHT_DATA].")
+]
+JsonOption = Annotated[bool, Parameter(name="--json", negative="", help="Print JSON instead of text.")]
+SetOption = Annotated[
+    list[str] | None,
+    Parameter(
+        name="--set",
+        negative="",
+        help="Replace a field of the spec, as in --set optimizer.learning_rate=0.01; may be repeated.",
+    ),
+]
+
+Pattern = Annotated[str, Parameter(help="Papers (li2), ids (li2.theorem-2) or patterns ('li2.figure-*').")]
+
+
+def store_path(given: Path | None) -> Path:
+    """Where the store is: as given, else `FIRSTLIGHT_STORE`, else `.firstlight/store.sqlite` here.
+
+    >>> store_path(Path("mine.sqlite")).name
+    'mine.sqlite'
+    """
+    return given or Path(os.environ.get("FIRSTLIGHT_STORE") or ".firstlight/store.sqlite")
+
+
+def data_path(given: Path | None) -> Path | None:
+    """The folder with large data sets, which must exist if it is named."""
+    from firstlight.claims import data_directory
+
+    folder = data_directory(given)
+    if folder is not None and not folder.is_dir():
+        raise UserError(f"--data: there is no folder {folder}; give the one that holds the data sets")
+    return folder

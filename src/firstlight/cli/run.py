@@ -1,0 +1,56 @@
+"""`firstlight run`: train what a spec describes."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from firstlight.cli import exits, screen
+from firstlight.cli.options import DataOption, JsonOption, SetOption, StoreOption, data_path, store_path
+
+
+def run(
+    spec: Annotated[Path, Parameter(help="A .toml or .json file; an empty one is the default run.")],
+    /,
+    *,
+    set_: SetOption = None,
+    seed: Annotated[int | None, Parameter(help="Replace the spec's seed.")] = None,
+    store: StoreOption = None,
+    force: Annotated[bool, Parameter(negative="", help="Train again what is already there.")] = False,
+    resume: Annotated[bool, Parameter(help="Go on with an interrupted run, or begin it anew.")] = True,
+    data: DataOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Train what a spec describes, or show the result if it is already in the store."""
+    from firstlight.records import apply_overrides, load_spec
+
+    chosen = [*(set_ or []), *([f"seed={seed}"] if seed is not None else [])]
+    wanted = apply_overrides(load_spec(spec), chosen)
+    where, folder = store_path(store), data_path(data)
+
+    from firstlight import flow, runs
+    from firstlight.cli.progress import RunProgress
+
+    runs.check(wanted)
+    where.parent.mkdir(parents=True, exist_ok=True)
+    with RunProgress() as progress:
+        try:
+            record = runs.run(wanted, store=where, force=force, resume=resume, data=folder, progress=progress)
+        except flow.TrainingInterrupted as stopped:
+            done = stopped.trajectory.lanes[0].step
+            raise exits.Interrupted(
+                f"the run is kept up to step {done} in {where}; the same command goes on from there"
+            ) from None
+    if not progress.has_begun:
+        screen.err().print("this run is already in the store; --force trains it again")
+    if json:
+        screen.print_json(summary(record))
+    else:
+        print(record.summary.get("story") or record.message or record.status)
+        print(f"run {record.id[:12]}, {record.status} after {screen.duration(record.seconds)}, in {where}")
+    return exits.OK if record.status == "finished" else exits.DIFFERS
+
+
+def summary(record: Any) -> dict[str, Any]:
+    """A run without its table, for scripts."""
+    return record.model_dump(exclude={"table", "versions", "machine"})

@@ -1,0 +1,62 @@
+"""`firstlight store`: is everything still there, and what to do if not."""
+
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import App, Parameter
+
+from firstlight.cli import exits, screen
+from firstlight.cli.options import JsonOption, store_path
+
+app = App(name="store", help="Check the store, save what is readable of a damaged one, tidy it.", sort_key=8)
+
+StorePath = Annotated[
+    Path | None,
+    Parameter(help="The store [default: FIRSTLIGHT_STORE or .firstlight/store.sqlite]."),
+]
+
+
+@app.command
+def check(path: StorePath = None, /, *, json: JsonOption = False) -> int:
+    """Read everything and compare it with its digests. Exit code 1 if anything is damaged or lost."""
+    from dataclasses import asdict
+
+    from firstlight.records import check_store
+
+    report = check_store(store_path(path))
+    if json:
+        screen.print_json(
+            asdict(report) | {"path": str(report.path), "counts": dict(report.counts), "ok": report.ok}
+        )
+    else:
+        print("\n".join(report.lines()))
+    return exits.OK if report.ok else exits.DIFFERS
+
+
+@app.command
+def repair(
+    path: Annotated[Path, Parameter(help="The damaged store; it is only read.")],
+    new: Annotated[Path, Parameter(help="A file that does not exist yet, for the new store.")],
+    /,
+) -> int:
+    """Save all that is readable of a damaged store into a new one. Exit code 1 if something was lost."""
+    from firstlight.records import repair_store
+
+    report = repair_store(path, new)
+    print("\n".join(report.lines()))
+    return exits.DIFFERS if report.lost else exits.OK
+
+
+@app.command
+def gc(path: StorePath = None, /) -> int:
+    """Delete files that no record needs, and give the space of deleted records back."""
+    from firstlight.records import Store, StoreError
+
+    where = store_path(path)
+    if not where.exists():
+        raise StoreError(f"there is no store at {where}.")
+    with Store(where, "rw") as kept:
+        removed = kept.collect_garbage()
+        kept.vacuum()
+    print(f"removed {len(removed)} file{'s' * (len(removed) != 1)} that no record needed")
+    return exits.OK

@@ -1,0 +1,6 @@
+"""`firstlight sweep`: many runs at once."""
+
+
+def sweep() -> int:
+    """Placeholder."""
+    return 0
