@@ -101,14 +101,20 @@ class Task:
         """
         return "\n".join(f"{key:<9} {value}" for key, value in self._facts().items())
 
+    def _kind(self) -> str:
+        if self.is_classification:
+            return f"{self.outputs} classes"
+        return f"regression of {self.outputs} value{'s' if self.outputs > 1 else ''}"
+
     def _facts(self) -> dict[str, str]:
-        kind = f"{self.outputs} classes" if self.is_classification else f"regression of {self.outputs} values"
         names = f": {', '.join(self.class_names[:8])}" if self.class_names else ""
         facts = {
             "task": self.name,
             "rows": f"{len(self):,}",
             "inputs": f"dimension {self.inputs.dim}, {self.encoding}",
-            "targets": kind + names + (", …" if self.class_names and len(self.class_names) > 8 else ""),
+            "targets": self._kind()
+            + names
+            + (", …" if self.class_names and len(self.class_names) > 8 else ""),
         }
         if self.group is not None:
             law = "Abelian" if self.group.is_abelian else "not Abelian"
@@ -121,8 +127,8 @@ class Task:
         return facts
 
     def __repr__(self) -> str:
-        kind = f"{self.outputs} classes" if self.is_classification else f"{self.outputs} regressed values"
-        return f"Task({self.name!r}: {len(self)} rows, inputs of dimension {self.inputs.dim}, {kind})"
+        shape = f"{len(self)} rows, inputs of dimension {self.inputs.dim}"
+        return f"Task({self.name!r}: {shape}, {self._kind()})"
 
     def _repr_html_(self) -> str:
         return _html_table(self._facts())
@@ -156,8 +162,9 @@ class Split:
             raise ValueError(
                 "a split with no test rows must train on all rows; add test rows, or use fraction=1"
             )
-        if both := set(self.train.tolist()) & set(self.test.tolist()):
-            raise ValueError(f"training and test rows must differ, got {sorted(both)[:5]} in both")
+        both = np.intersect1d(self.train, self.test, assume_unique=True)
+        if both.size:
+            raise ValueError(f"training and test rows must differ, got {both[:5].tolist()} in both")
 
     @property
     def is_full(self) -> bool:
