@@ -1,7 +1,7 @@
 """What every spec and record is: frozen, closed to unknown fields, plain JSON, known by its content."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -14,6 +14,9 @@ class Frozen(BaseModel):
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True, ser_json_inf_nan="strings"
     )
+
+
+R = TypeVar("R", bound="Record")
 
 
 class Record(Frozen):
@@ -41,7 +44,7 @@ class Record(Frozen):
         return canonical_json(self.model_dump())
 
     @classmethod
-    def from_json(cls, text: str) -> Self:
+    def from_json(cls: type[R], text: str) -> R:
         """The record that `to_json` wrote."""
         return cls.model_validate_json(text)
 

@@ -12,9 +12,10 @@ def canonical_json(value: Any) -> str:
     >>> canonical_json({"b": 1e-2, "a": (1, float("inf"))})
     '{"a":[1,"Infinity"],"b":0.01}'
     """
-    return json.dumps(
-        _finite(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    try:
+        return _dumps(value)
+    except ValueError:  # a number that is not finite is rare, and looking for it first is slow
+        return _dumps(_finite(value))
 
 
 def sha256(value: Any) -> str:
@@ -24,6 +25,10 @@ def sha256(value: Any) -> str:
     '44136fa3'
     """
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+def _dumps(value: Any) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def _finite(value: Any) -> Any:

@@ -99,7 +99,7 @@ def _changed(model: Frozen, usual: type[Frozen]) -> dict[str, Any]:
     found = {}
     for name, field in type(model).model_fields.items():
         value = getattr(model, name)
-        default = field.get_default(call_default_factory=True)
+        default = field.default_factory() if field.default_factory else field.default  # type: ignore[call-arg]
         is_default = not field.is_required() and value == default
         if is_default and not (name == "kind" and type(model) is not usual):
             continue

@@ -1,6 +1,6 @@
 """`RunRecord`: what came of a run."""
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any
 
 from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 
@@ -48,15 +48,10 @@ class RunRecord(Record):
         if not isinstance(data, dict) or "spec" not in data:
             return data
         spec = pin_arrays(RunSpec.model_validate(data["spec"]))
-        return {**data, "spec": spec, "id": data.get("id") or run_id(spec)}
-
-    @model_validator(mode="after")
-    def _own_id(self) -> Self:
-        if self.spec_version == SPEC_VERSION and self.id != run_id(self.spec):
-            raise ValueError(
-                f"id {self.id[:12]}… is not that of the spec, {run_id(self.spec)[:12]}…; leave it out"
-            )
-        return self
+        own, given = run_id(spec), data.get("id") or ""
+        if given not in ("", own) and data.get("spec_version", SPEC_VERSION) == SPEC_VERSION:
+            raise ValueError(f"id must be that of the spec, {own[:12]}…, or left out; got {given[:12]}…")
+        return {**data, "spec": spec, "id": given or own}
 
     @property
     def result_digest(self) -> str:

@@ -5,7 +5,7 @@ stated once, whether it comes from Python, a TOML file or the command line.
 """
 
 from numbers import Real as RealNumber
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
@@ -197,7 +197,7 @@ class ParityTask(_Task):
     split: Split = Split(fraction=0.5)
 
     @model_validator(mode="after")
-    def _possible(self) -> Self:
+    def _possible(self) -> "ParityTask":
         if self.degree > self.dimension:
             raise ValueError(f"degree must be at most dimension = {self.dimension}")
         if self.split.count is not None and self.split.count > self.samples:

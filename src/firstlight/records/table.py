@@ -132,7 +132,10 @@ def _stack(name: str, rows: Sequence[Row]) -> np.ndarray:
     shapes = {np.shape(value) for value in values if value is not None}
     if len(shapes) > 1:
         raise ValueError(f"column {name!r} changes shape between rows: {sorted(shapes)}")
-    missing = np.full(shapes.pop(), np.nan)
+    shape = shapes.pop()
+    if not shape:
+        return np.array([np.nan if value is None else float(value) for value in values])
+    missing = np.full(shape, np.nan)
     return np.stack([np.asarray(missing if value is None else value) for value in values])
 
 

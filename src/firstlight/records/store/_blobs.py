@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from firstlight.records.figure import write_atomically
-from firstlight.records.store._errors import StoreError
+from firstlight.records.store._errors import Damage, StoreError
 
 SAFETENSORS = ".safetensors"
+_NAME = re.compile(r"[0-9a-f]{64}\.[A-Za-z0-9]+")
 
 
 def pack(arrays: Mapping[str, Any]) -> bytes:
@@ -44,6 +46,9 @@ class Blobs:
 
     def path(self, name: str) -> Path:
         """Where the file of this name is or would be."""
+        # Names come from a file that anyone may have written: none may lead out of the folder.
+        if not _NAME.fullmatch(name):
+            raise Damage(f"{name!r} is not the name of a file of arrays")
         return self.folder / name[:2] / name
 
     def put(self, content: bytes, suffix: str = SAFETENSORS) -> str:
@@ -81,12 +86,15 @@ class Blobs:
     def names(self) -> Iterator[str]:
         """All whole files."""
         for path in self.folder.glob("??/*"):
-            if not path.name.startswith("."):
+            if _NAME.fullmatch(path.name):
                 yield path.name
 
-    def leftovers(self) -> Iterator[Path]:
-        """Files that a killed writer left half written."""
-        yield from self.folder.glob("??/.*")
+    def sweep(self) -> list[Path]:
+        """Delete the files that killed writers left half written."""
+        leftovers = list(self.folder.glob("??/.*"))
+        for path in leftovers:
+            path.unlink(missing_ok=True)
+        return leftovers
 
 
 def blobs_of(path: Path) -> Blobs:

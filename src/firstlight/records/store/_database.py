@@ -166,15 +166,16 @@ def _create(path: Path) -> None:
 
 def _require_whole(path: Path) -> None:
     # A writer that folds its log into the file between our looks makes us see one half old, one half new.
-    for pause in (0.02, 0.1, 0.5, 0):
-        problem = _outside_problem(path)
+    for pause in (0.02, 0.1, 0.3, 0):
+        problem = outside_problem(path)
         if not problem:
             return
         time.sleep(pause)
     raise damaged(path, problem)
 
 
-def _outside_problem(path: Path) -> str:
+def outside_problem(path: Path) -> str:
+    """What can be seen to be wrong with a file before SQLite touches it, or nothing."""
     try:
         with path.open("rb") as file:
             header = file.read(100)

@@ -2,7 +2,7 @@
 
 import json
 import sqlite3
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from firstlight.records._base import Record
 from firstlight.records.canonical import canonical_json
@@ -10,13 +10,14 @@ from firstlight.records.claim import ClaimRecord
 from firstlight.records.figure import FigureData
 from firstlight.records.fit import FitRecord
 from firstlight.records.store._blobs import Blobs, pack, unpack
-from firstlight.records.store._errors import Damage
+from firstlight.records.store._errors import Damage, require_types
 
 R = TypeVar("R", bound=Record)
 
 
-def document(kind: type[R], text: str, digest: str) -> R:
+def document(kind: type[R], text: Any, digest: Any) -> R:
     """The record that was written as `text`, checked against its digest."""
+    require_types(kind.__name__, (text, digest), str, str)
     try:
         record = kind.from_json(text)
     except ValueError as error:
@@ -26,8 +27,10 @@ def document(kind: type[R], text: str, digest: str) -> R:
     return record
 
 
-def figure(digest: str, header: str, content: bytes) -> FigureData:
+def figure(blobs: Blobs, digest: Any, header: Any, blob: Any) -> FigureData:
     """The figure that was written as a header and arrays, checked against its digest."""
+    require_types("figures", (digest, header, blob), str, str, str)
+    content = blobs.read(blob)
     try:
         made = FigureData.from_parts(json.loads(header), unpack(content))
     except (ValueError, TypeError, KeyError) as error:
@@ -45,9 +48,7 @@ def insert_claim(connection: sqlite3.Connection, record: ClaimRecord) -> None:
 
 def insert_fit(connection: sqlite3.Connection, record: FitRecord) -> None:
     """Write a fit, once."""
-    connection.execute(
-        "INSERT OR IGNORE INTO fits VALUES (?, ?, ?)", (record.id, record.to_json(), record.digest)
-    )
+    connection.execute("INSERT OR IGNORE INTO fits VALUES (?, ?, ?)", (record.id, record.to_json(), record.digest))
 
 
 def insert_figure(connection: sqlite3.Connection, blobs: Blobs, figure: FigureData) -> None:

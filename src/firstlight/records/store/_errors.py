@@ -2,9 +2,11 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import UnionType
+from typing import Any
 
 
 class StoreError(RuntimeError):
@@ -24,6 +26,12 @@ def damaged(path: str | os.PathLike[str], problem: str) -> StoreError:
     )
 
 
+def require_types(table: str, row: Sequence[Any], *types: type | UnionType) -> None:
+    """Refuse a row whose values are not of the types that were written, as a damaged page may yield."""
+    if len(row) != len(types) or not all(isinstance(value, kind) for value, kind in zip(row, types, strict=True)):
+        raise Damage(f"a row of the table {table} holds values of the wrong type")
+
+
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
     """Turn SQLite's errors and damaged rows into `StoreError`s that name the file and the way out."""
@@ -31,22 +39,22 @@ def translated(path: Path) -> Iterator[None]:
         yield
     except Damage as error:
         raise damaged(path, str(error)) from None
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         raise _translate(path, error) from error
 
 
-def _translate(path: Path, error: sqlite3.Error) -> StoreError:
+# Python decodes the message of an error, in which SQLite quotes what it found in a damaged file.
+SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+
+
+def _translate(path: Path, error: Exception) -> StoreError:
     text = str(error)
     if "closed database" in text:
         return StoreError(f"the store {path} is closed; open it again to use it.")
     if "locked" in text or "busy" in text:
         return StoreError(f"the store {path} stayed locked by another program ({text}); try again.")
     if "full" in text:
-        return StoreError(
-            f"no space left to write the store {path}; nothing was written. Free some and try again."
-        )
+        return StoreError(f"no space left to write the store {path}; nothing was written. Free some and try again.")
     if "readonly" in text or "unable to open" in text or "disk I/O" in text:
-        return StoreError(
-            f"the store {path} cannot be used ({text}); check that its folder exists and is writable."
-        )
+        return StoreError(f"the store {path} cannot be used ({text}); check that its folder exists and is writable.")
     return damaged(path, f"SQLite says {text!r}")

@@ -76,13 +76,13 @@ def inspect(path: Path, database: Database, blobs: Blobs) -> IntegrityReport:
         with database.read() as connection:
             records = tuple(_damaged_records(connection, blobs))
             needed = {name for (name,) in connection.execute("SELECT blob FROM links")}
+            problems = {name: blobs.problem(name) for name in sorted(needed)}
             counts = tuple(
                 (kind, connection.execute(f"SELECT count(*) FROM {kind}").fetchone()[0])
                 for kind in ("runs", "claims", "fits", "figures")
             )
     except StoreError as error:
         return IntegrityReport(path, database=(str(error),))
-    problems = {name: blobs.problem(name) for name in sorted(needed)}
     return IntegrityReport(
         path,
         database=complaints,
@@ -95,7 +95,7 @@ def inspect(path: Path, database: Database, blobs: Blobs) -> IntegrityReport:
 
 
 def _damaged_records(connection: sqlite3.Connection, blobs: Blobs) -> Iterator[str]:
-    for (id,) in connection.execute("SELECT id FROM runs").fetchall():
+    for id, _ in _runs.listing(connection):
         try:
             _runs.load(connection, id)
             _runs.checkpoint(connection, id)
@@ -107,10 +107,8 @@ def _damaged_records(connection: sqlite3.Connection, blobs: Blobs) -> Iterator[s
                 _documents.document(kind, text, digest)
             except Damage as damage:
                 yield str(damage)
-    for digest, header, blob in connection.execute("SELECT digest, header, blob FROM figures"):
-        if blobs.problem(blob):
-            continue  # reported among the files
+    for row in connection.execute("SELECT digest, header, blob FROM figures"):
         try:
-            _documents.figure(digest, header, blobs.read(blob))
-        except Damage as damage:
+            _documents.figure(blobs, *row)
+        except (Damage, StoreError) as damage:
             yield str(damage)

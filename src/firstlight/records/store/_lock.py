@@ -17,9 +17,7 @@ class WriterLock:
             store.parent.mkdir(parents=True, exist_ok=True)
             self._file = os.open(store.with_name(f"{store.name}.lock"), os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
-            raise StoreError(
-                f"the store {store} cannot be written ({error.strerror}); choose another place."
-            ) from None
+            raise StoreError(f"the store {store} cannot be written ({error.strerror}); choose another place.") from None
         try:
             if not _try_lock(self._file):
                 raise StoreError(_taken(store, self._read()))

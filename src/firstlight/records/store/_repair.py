@@ -1,5 +1,6 @@
 """Save what is readable of a damaged store into a new one. The damaged one is only read."""
 
+import itertools
 import os
 import shutil
 import sqlite3
@@ -16,8 +17,8 @@ from firstlight.records.fit import FitRecord
 from firstlight.records.run import RunRecord
 from firstlight.records.store import _documents, _runs, _schema
 from firstlight.records.store._blobs import SAFETENSORS, Blobs, blobs_of
-from firstlight.records.store._database import connect, has_log, log_of, open_writer
-from firstlight.records.store._errors import Damage, StoreError
+from firstlight.records.store._database import connect, has_log, log_of, open_writer, outside_problem
+from firstlight.records.store._errors import SQLITE_ERRORS, Damage, StoreError
 from firstlight.records.store._lock import WriterLock
 from firstlight.records.table import Row
 
@@ -38,9 +39,7 @@ class RepairReport:
         """The report for a reader."""
         kept = ", ".join(f"{count} {kind}" for kind, count in self.saved)
         lines = [f"saved {kept} from {self.source} into {self.output}"]
-        return (
-            [*lines, *(f"lost: {line}" for line in self.lost)] if self.lost else [*lines, "nothing was lost"]
-        )
+        return [*lines, *(f"lost: {line}" for line in self.lost)] if self.lost else [*lines, "nothing was lost"]
 
 
 @dataclass
@@ -81,34 +80,32 @@ def repair_store(path: str | os.PathLike[str], output: str | os.PathLike[str]) -
         lock.release()
     if found is None:
         held = sum(1 for _ in blobs.names())
-        raise StoreError(
-            f"nothing in {source} is readable. {held} files of arrays are still in {blobs.folder}."
-        )
+        raise StoreError(f"nothing in {source} is readable. {held} files of arrays are still in {blobs.folder}.")
     _write(found, blobs, target)
     return RepairReport(source, target, found.counts(), tuple(found.lost))
 
 
 def _best(source: Path, blobs: Blobs) -> _Found | None:
     """Read copies of the file with more and more of it mended, and keep the reading that found most."""
-    readings = []
+    readings: list[tuple[_Found, str]] = []
     with tempfile.TemporaryDirectory() as folder:
-        for with_log in (True, False) if has_log(source) else (False,):
-            for mended in (0, 100, _schema.PAGE_SIZE):
-                copy = Path(folder) / f"{mended}-{with_log}.sqlite"
-                _copy(source, copy, mended, with_log)
-                try:
-                    connection = connect(copy, "rw")
-                    try:
-                        _schema.version(connection)
-                        readings.append(_read(connection, blobs))
-                    finally:
-                        connection.close()
-                except sqlite3.Error:
-                    continue
-                if not readings[-1].lost:
+        for number, (with_log, mended) in enumerate(itertools.product((True, False), (0, 100, _schema.PAGE_SIZE))):
+            if with_log and not has_log(source):
+                continue
+            copy = Path(folder) / f"{number}.sqlite"
+            _copy(source, copy, mended, with_log)
+            found = _read_copy(copy, blobs)
+            if found:
+                readings.append((found, "its beginning had to be rebuilt" if mended else ""))
+                if not found.lost:
                     break
-    best = max(readings, key=lambda found: (found.total(), -len(found.lost)), default=None)
-    return best if best and (best.total() or not best.lost) else None
+    if not readings:
+        return None
+    best, rebuilt = max(readings, key=lambda reading: (reading[0].total(), -len(reading[0].lost)))
+    problem = outside_problem(source) or rebuilt
+    if problem:
+        best.lost.insert(0, f"whatever was in the damaged parts of the file: {problem}")
+    return best if best.total() or not best.lost else None
 
 
 def _copy(source: Path, copy: Path, mended: int, with_log: bool) -> None:
@@ -129,11 +126,23 @@ def _empty_store(path: Path) -> bytes:
     return path.read_bytes()
 
 
+def _read_copy(copy: Path, blobs: Blobs) -> _Found | None:
+    try:
+        connection = connect(copy, "rw")
+        try:
+            _schema.version(connection)
+            return _read(connection, blobs)
+        finally:
+            connection.close()
+    except SQLITE_ERRORS:
+        return None
+
+
 def _read(connection: sqlite3.Connection, blobs: Blobs) -> _Found:
     found = _Found()
     for row in _rows(connection, "runs", found.lost):
         with _noting(found.lost):
-            (found.runs if row[3] is not None else found.started).append(_runs.decode(row))
+            (found.runs if row[5] is None else found.started).append(_runs.decode(row))
     for row in _rows(connection, "rows", found.lost):
         with _noting(found.lost):
             found.rows.setdefault(row[0], []).append(_runs.decode_row(row))
@@ -146,9 +155,9 @@ def _read(connection: sqlite3.Connection, blobs: Blobs) -> _Found:
     for row in _rows(connection, "fits", found.lost):
         with _noting(found.lost):
             found.fits.append(_documents.document(FitRecord, *row[1:3]))
-    for digest, header, blob in _rows(connection, "figures", found.lost):
+    for row in _rows(connection, "figures", found.lost):
         with _noting(found.lost):
-            found.figures.append(_documents.figure(digest, header, blobs.read(blob)))
+            found.figures.append(_documents.figure(blobs, *row))
     return found
 
 
@@ -160,7 +169,7 @@ def _rows(connection: sqlite3.Connection, table: str, lost: list[str]) -> Iterat
             number = row[-1]
             yield row[:-1]
         return
-    except sqlite3.Error as error:
+    except SQLITE_ERRORS as error:
         lost.append(f"some of the table {table} ({error})")
         if "no such" in str(error) or "malformed database schema" in str(error):
             return
@@ -169,7 +178,7 @@ def _rows(connection: sqlite3.Connection, table: str, lost: list[str]) -> Iterat
         number += 1
         try:
             row = connection.execute(f"SELECT * FROM {table} WHERE rowid = ?", (number,)).fetchone()
-        except sqlite3.Error:
+        except SQLITE_ERRORS:
             row = None
         misses = 0 if row else misses + 1
         if row:

@@ -11,7 +11,7 @@ import numpy as np
 from firstlight.records.canonical import canonical_json
 from firstlight.records.run import RunRecord
 from firstlight.records.store._blobs import SAFETENSORS, pack, unpack
-from firstlight.records.store._errors import Damage, StoreError
+from firstlight.records.store._errors import Damage, StoreError, require_types
 from firstlight.records.table import Row, Table
 
 
@@ -26,17 +26,13 @@ class Checkpoint(NamedTuple):
 def find(connection: sqlite3.Connection, key: str) -> str:
     """The id of the one run whose id begins with `key`."""
     pattern = (key, key + "g")  # ids are hexadecimal, so all that begin with key lie between these
-    found = [
-        id for (id,) in connection.execute("SELECT id FROM runs WHERE id >= ? AND id < ? LIMIT 5", pattern)
-    ]
+    found = [id for (id,) in connection.execute("SELECT id FROM runs WHERE id >= ? AND id < ? LIMIT 5", pattern)]
     if len(found) == 1:
         return found[0]
     if found and key:
         shown = ", ".join(id[:12] for id in found)
         raise StoreError(f"several runs begin with {key!r} ({shown}, …); give more digits.")
-    raise StoreError(
-        f"no run in this store has an id that begins with {key!r}; `firstlight runs list` shows them."
-    )
+    raise StoreError(f"no run in this store has an id that begins with {key!r}; `firstlight runs list` shows them.")
 
 
 def status(connection: sqlite3.Connection, id: str) -> str | None:
@@ -45,23 +41,31 @@ def status(connection: sqlite3.Connection, id: str) -> str | None:
     return row and row[0]
 
 
+def listing(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Id and status of every run, in the order they were written."""
+    found = connection.execute("SELECT id, status FROM runs NOT INDEXED ORDER BY rowid").fetchall()
+    # The table and its index are two lists of the same runs; a damaged page drops a run from one of them.
+    if len(found) != connection.execute("SELECT count(*) FROM runs INDEXED BY sqlite_autoindex_runs_1").fetchone()[0]:
+        raise Damage("the table of runs and its index disagree")
+    for row in found:
+        require_types("runs", row, str, str)
+    return found
+
+
 def insert(connection: sqlite3.Connection, record: RunRecord, *, in_progress: bool = False) -> None:
     """Write the record in place of whatever the store holds of this run."""
     delete(connection, record.id)
     data = None if in_progress else pack(record.table.arrays)
     text = canonical_json(record.model_dump(exclude={"table"}))
-    connection.execute(
-        "INSERT INTO runs VALUES (?, ?, ?, ?, ?)", (record.id, record.status, text, data, record.digest)
-    )
+    row = (record.id, record.status, text, data, record.digest, 0 if in_progress else None)
+    connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?)", row)
     _link(connection, record)
 
 
 def update(connection: sqlite3.Connection, record: RunRecord) -> None:
     """Rewrite the record of a run in progress, leaving its observations."""
     text = canonical_json(record.model_dump(exclude={"table"}))
-    connection.execute(
-        "UPDATE runs SET record = ?, digest = ? WHERE id = ?", (text, record.digest, record.id)
-    )
+    connection.execute("UPDATE runs SET record = ?, digest = ? WHERE id = ?", (text, record.digest, record.id))
     connection.execute("DELETE FROM links WHERE owner = ?", (f"run:{record.id}",))
     _link(connection, record)
 
@@ -89,15 +93,21 @@ def unlinked(connection: sqlite3.Connection, names: set[str]) -> list[str]:
 def load(connection: sqlite3.Connection, id: str) -> RunRecord:
     """The whole record, checked against its digest."""
     row = connection.execute("SELECT * FROM runs WHERE id = ?", (id,)).fetchone()
-    record = decode(row)
-    if row[3] is not None:
+    if row is None:
+        raise Damage(f"run {id[:12]} is listed but not there")
+    record, observed = decode(row), row[5]
+    if observed is None:
         return record
-    return record.model_copy(update={"table": Table.from_rows(observations(connection, id))})
+    rows = observations(connection, id)
+    if len(rows) != observed:
+        raise Damage(f"run {id[:12]} has {len(rows)} of its {observed} observations")
+    return record.model_copy(update={"table": Table.from_rows(rows)})
 
 
 def decode(row: Sequence[Any]) -> RunRecord:
     """A stored record, checked against its digest; that of a run in progress has no observations yet."""
-    id, status, text, data, digest = row
+    require_types("runs", row, str, str, str, bytes | None, str, int | None)
+    id, status, text, data, digest, _ = row
     try:
         table = Table() if data is None else Table.from_arrays(unpack(data))
         record = RunRecord.model_validate({**json.loads(text), "table": table})
@@ -116,6 +126,7 @@ def observations(connection: sqlite3.Connection, id: str) -> list[Row]:
 
 def decode_row(row: Sequence[Any]) -> Row:
     """A stored observation, checked."""
+    require_types("rows", row, str, int, str, bytes | None, int)
     id, step, scalars, arrays, found = row
     if checksum(id, step, scalars, arrays) != found:
         raise Damage(f"run {id[:12]} at step {step} does not match its checksum")
@@ -128,11 +139,13 @@ def append(connection: sqlite3.Connection, id: str, rows: Sequence[Row]) -> None
     encoded = [(id, step, *_encode(values)) for step, values in rows]
     statement = "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?)"
     connection.executemany(statement, [(*row, checksum(*row)) for row in encoded])
+    _count(connection, id)
 
 
 def drop_after(connection: sqlite3.Connection, id: str, step: int) -> None:
     """Forget the observations after a step."""
     connection.execute("DELETE FROM rows WHERE run = ? AND step > ?", (id, step))
+    _count(connection, id)
 
 
 def checkpoint(connection: sqlite3.Connection, id: str) -> Checkpoint | None:
@@ -143,6 +156,7 @@ def checkpoint(connection: sqlite3.Connection, id: str) -> Checkpoint | None:
 
 def decode_checkpoint(row: Sequence[Any]) -> Checkpoint:
     """A stored checkpoint, checked."""
+    require_types("checkpoints", row, str, int, float, str, int)
     if checksum(*row[:4]) != row[4]:
         raise Damage(f"the checkpoint of run {row[0][:12]} does not match its checksum")
     return Checkpoint(*row[1:4])
@@ -163,6 +177,12 @@ def checksum(*parts: Any) -> int:
         content = part if isinstance(part, bytes) else repr(part).encode()
         total = zlib.crc32(content, zlib.crc32(b"%d:" % len(content), total))
     return total
+
+
+def _count(connection: sqlite3.Connection, id: str) -> None:
+    # Told apart from a row that a damaged page has swallowed.
+    count = "SELECT count(*) FROM rows WHERE run = ?"
+    connection.execute(f"UPDATE runs SET observed = ({count}) WHERE id = ?", (id, id))
 
 
 def _link(connection: sqlite3.Connection, record: RunRecord) -> None:

@@ -13,7 +13,7 @@ SCHEMA_VERSION = 1
 _TABLES = (
     "CREATE TABLE meta (key TEXT UNIQUE NOT NULL, value TEXT NOT NULL)",
     """CREATE TABLE runs (id TEXT UNIQUE NOT NULL, status TEXT NOT NULL,
-                          record TEXT NOT NULL, data BLOB, digest TEXT NOT NULL)""",
+                          record TEXT NOT NULL, data BLOB, digest TEXT NOT NULL, observed INTEGER)""",
     """CREATE TABLE rows (run TEXT NOT NULL, step INTEGER NOT NULL, scalars TEXT NOT NULL, arrays BLOB,
                           checksum INTEGER NOT NULL, UNIQUE (run, step))""",
     """CREATE TABLE checkpoints (run TEXT UNIQUE NOT NULL, step INTEGER NOT NULL, seconds REAL NOT NULL,

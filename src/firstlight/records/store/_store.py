@@ -18,10 +18,11 @@ from firstlight.records.identity import run_id
 from firstlight.records.run import RunRecord
 from firstlight.records.spec import RunSpec
 from firstlight.records.status import RunStatus
-from firstlight.records.store import _documents, _integrity, _runs
+from firstlight.records.store import _documents, _runs
 from firstlight.records.store._blobs import SAFETENSORS, blobs_of, pack, unpack
 from firstlight.records.store._database import open_reader, open_writer
-from firstlight.records.store._errors import StoreError
+from firstlight.records.store._errors import StoreError, damaged
+from firstlight.records.store._integrity import IntegrityReport, inspect
 from firstlight.records.store._lock import WriterLock
 from firstlight.records.store._stream import ResumePoint, RunHandle, remove_unlinked
 from firstlight.records.table import Table
@@ -71,7 +72,7 @@ class Store:
     ) -> RunRecord:
         """Write a whole run once and return what the store now holds of it.
 
-        A run that is there and `finished` stays as it is unless `replace`; one that ended otherwise does not.
+        A run that is there and `finished` stays unless `replace`; one that ended otherwise gives way.
         `weights` maps a name such as `final` to named arrays.
         """
         self._require_closed(record.id)
@@ -81,9 +82,11 @@ class Store:
             old = _runs.files(connection, record.id)
             blobs = {name: self._blobs.put(pack(arrays)) for name, arrays in (weights or {}).items()}
             digests = {name: blob.removesuffix(SAFETENSORS) for name, blob in blobs.items()}
-            self._require_files({**record.weights, **digests})
-            _runs.insert(connection, record.model_copy(update={"weights": {**record.weights, **digests}}))
-            record = _runs.load(connection, record.id)
+            self._require_files(record.weights, given=digests)
+            if digests:
+                kept = {"weights": {**record.weights, **digests}}
+                record = RunRecord.model_validate({**dict(record), **kept})
+            _runs.insert(connection, record)
         remove_unlinked(self._database, self._blobs, old)
         return record
 
@@ -128,9 +131,8 @@ class Store:
 
     def run_ids(self, status: RunStatus | None = None) -> list[str]:
         """The ids of all runs, or of those with a status, in the order they were written."""
-        query = "SELECT id FROM runs WHERE ? IN (status, '') ORDER BY rowid"
         with self._database.read() as connection:
-            return [id for (id,) in connection.execute(query, (status or "",))]
+            return [id for id, found in _runs.listing(connection) if status in (found, None)]
 
     def runs(self, status: RunStatus | None = None) -> list[RunRecord]:
         """All records, or those with a status, as of one moment."""
@@ -181,18 +183,16 @@ class Store:
     def get_claim(self, id: str, scale: ClaimScale | None = None) -> ClaimRecord:
         """The latest outcome of a claim, at a scale or at any."""
         query = "SELECT record, digest, max(rowid) FROM claims WHERE id = ? AND ? IN (scale, '') GROUP BY id"
-        found = self._documents(ClaimRecord, query, (id, scale or ""))
+        found = self._parsed(ClaimRecord, query, (id, scale or ""))
         if not found:
-            raise StoreError(
-                f"this store has no outcome of claim {id!r}; `firstlight reproduce {id}` makes one."
-            )
+            raise StoreError(f"this store has no outcome of claim {id!r}; `firstlight reproduce {id}` makes one.")
         return found[0]
 
     def claims(self, *, latest: bool = True) -> list[ClaimRecord]:
         """The latest outcome of each claim at each scale, or all of them."""
         of = "GROUP BY id, scale" if latest else "GROUP BY rowid"
         query = f"SELECT record, digest, max(rowid) FROM claims {of} ORDER BY max(rowid)"
-        return self._documents(ClaimRecord, query)
+        return self._parsed(ClaimRecord, query)
 
     def claims_frame(self):
         """A data frame with one row per claim and scale: the latest outcomes."""
@@ -207,7 +207,7 @@ class Store:
 
     def fits(self) -> list[FitRecord]:
         """All fits, in the order they were written."""
-        return self._documents(FitRecord, "SELECT record, digest, rowid FROM fits ORDER BY rowid")
+        return self._parsed(FitRecord, "SELECT record, digest, rowid FROM fits ORDER BY rowid")
 
     def put_figure(self, figure: FigureData) -> str:
         """Keep what a figure shows and return its digest."""
@@ -218,27 +218,27 @@ class Store:
     def get_figure(self, digest: str) -> FigureData:
         """What a figure shows, by its digest."""
         with self._database.read() as connection:
-            query = "SELECT header, blob FROM figures WHERE digest = ?"
+            query = "SELECT digest, header, blob FROM figures WHERE digest = ?"
             row = connection.execute(query, (digest,)).fetchone()
             if row is None:
                 raise StoreError(f"no figure with the digest {digest[:12]} is in this store.")
-            return _documents.figure(digest, row[0], self._blobs.read(row[1]))
+            return _documents.figure(self._blobs, *row)
 
-    def integrity_check(self) -> "_integrity.IntegrityReport":
+    def integrity_check(self) -> IntegrityReport:
         """Read everything and compare it with its digests."""
-        return _integrity.inspect(self.path, self._database, self._blobs)
+        return inspect(self.path, self._database, self._blobs)
 
     def collect_garbage(self) -> tuple[str, ...]:
         """Delete files that no record needs, such as those a killed writer left, and return their names."""
-        self._require_writer()
-        with self._database.read() as connection:
-            orphans = _runs.unlinked(connection, set(self._blobs.names()))
-        leftovers = list(self._blobs.leftovers())
-        for name in orphans:
-            self._blobs.remove(name)
-        for path in leftovers:
-            path.unlink(missing_ok=True)
-        return (*orphans, *(path.name for path in leftovers))
+        with self._writing():
+            report = self.integrity_check()
+            if report.database or report.records:
+                # In a damaged store, a file that nobody seems to need may be all that is left of a record.
+                raise damaged(self.path, (report.database + report.records)[0])
+            for name in report.orphans:
+                self._blobs.remove(name)
+            leftovers = [path.name for path in self._blobs.sweep()]
+        return (*report.orphans, *leftovers)
 
     def vacuum(self) -> None:
         """Collect garbage and give the space of deleted records back to the disk."""
@@ -281,13 +281,11 @@ class Store:
         if id in self._handles and self._handles[id].is_open:
             raise StoreError(f"run {id[:12]} is open in this process; finish it first.")
 
-    def _require_files(self, weights: Mapping[str, str]) -> None:
-        for name, digest in weights.items():
-            problem = self._blobs.problem(digest + SAFETENSORS)
+    def _require_files(self, weights: Mapping[str, str], given: Mapping[str, str]) -> None:
+        for name in weights.keys() - given.keys():
+            problem = self._blobs.problem(weights[name] + SAFETENSORS)
             if problem:
-                raise StoreError(
-                    f"the weights {name!r} of the record are {problem} in this store; pass the arrays."
-                )
+                raise StoreError(f"the weights {name!r} of the record are {problem} in this store; pass the arrays.")
 
     def _id(self, connection: sqlite3.Connection, run: str | RunSpec) -> str:
         return _runs.find(connection, run_id(run) if isinstance(run, RunSpec) else run)
@@ -305,7 +303,7 @@ class Store:
         table = Table.from_rows([row for row in _runs.observations(connection, id) if row[0] <= point.step])
         return ResumePoint(point.step, point.seconds, table, self._blobs.path(point.blob))
 
-    def _documents(self, kind: type[R], query: str, arguments: tuple[Any, ...] = ()) -> list[R]:
+    def _parsed(self, kind: type[R], query: str, arguments: tuple[Any, ...] = ()) -> list[R]:
         with self._database.read() as connection:
             rows = connection.execute(query, arguments).fetchall()
             return [_documents.document(kind, text, digest) for text, digest, _ in rows]

@@ -42,9 +42,7 @@ class RunHandle:
     Rows are buffered and committed together, at the latest when the next one comes a second later.
     """
 
-    def __init__(
-        self, database: Database, blobs: Blobs, record: RunRecord, resume: ResumePoint | None
-    ) -> None:
+    def __init__(self, database: Database, blobs: Blobs, record: RunRecord, resume: ResumePoint | None) -> None:
         self.id = record.id
         self.spec = record.spec
         self.resume = resume
@@ -163,7 +161,8 @@ class RunHandle:
             return self._blobs.put(pack(state))
         if isinstance(state, bytes):
             return self._blobs.put(state, ".bin")
-        return self._blobs.put(Path(state).read_bytes(), Path(state).suffix or ".bin")
+        suffix = Path(state).suffix
+        return self._blobs.put(Path(state).read_bytes(), suffix if suffix[1:].isalnum() else ".bin")
 
     def _require_open(self) -> None:
         if not self._open:
