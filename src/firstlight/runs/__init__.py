@@ -1,1 +1,35 @@
-"""(being built)"""
+"""From a spec to a record: names become objects, networks train, what was observed is kept.
+
+>>> from firstlight import runs
+>>> from firstlight.records import spec_from_mapping
+>>> spec = spec_from_mapping({"task": {"group": "Z5"}, "model": {"width": 16}, "steps": 20})
+>>> runs.run(spec, progress="off").status
+'finished'
+"""
+
+from firstlight.runs._compute import Outcome, batch_key, batches, compute
+from firstlight.runs._lenses import lenses
+from firstlight.runs._models import load_model
+from firstlight.runs._resolve import Resolved, check, pin, resolve, snapshot_steps
+from firstlight.runs._run import run, run_many
+from firstlight.runs._summary import figure_data, first_step, learning_curves, summarise
+
+__all__ = [
+    "Outcome",
+    "Resolved",
+    "batch_key",
+    "batches",
+    "check",
+    "compute",
+    "figure_data",
+    "first_step",
+    "learning_curves",
+    "lenses",
+    "load_model",
+    "pin",
+    "resolve",
+    "run",
+    "run_many",
+    "snapshot_steps",
+    "summarise",
+]

@@ -1,0 +1,62 @@
+"""Where runs in progress keep their state: folders beside the store, gone once their runs are over."""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from firstlight.records import Store
+
+OVER = ("finished", "diverged")
+"""Statuses that running again would only repeat."""
+
+_MANIFEST = "runs.txt"
+
+
+class Checkpoints:
+    """The checkpoint folders of one store, one for each call of the training engine, with a file per run."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.root = store.path.with_name(f"{store.path.name}.checkpoints")
+
+    def folder(self, ids: Sequence[str]) -> Path:
+        """A folder for these runs in this order, with the state that any of them has in another one."""
+        name = ids[0] if len(ids) == 1 else hashlib.sha256("\n".join(ids).encode()).hexdigest()
+        folder = self.root / name
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / _MANIFEST).write_text("\n".join(ids))
+        for other in self._folders():
+            if other != folder:
+                self._adopt(folder, ids, other)
+        return folder
+
+    def discard(self, folder: Path) -> None:
+        """Forget the state in a folder."""
+        shutil.rmtree(folder, ignore_errors=True)
+        if not self._folders():
+            shutil.rmtree(self.root, ignore_errors=True)
+
+    def clear(self) -> None:
+        """Remove what a killed process left of runs that are over by now, or no longer in the store."""
+        for folder in self._folders():
+            if all(self._store.run_status(id) in (*OVER, None) for id in _ids(folder)):
+                self.discard(folder)
+
+    def _folders(self) -> list[Path]:
+        return sorted(path for path in self.root.iterdir() if path.is_dir()) if self.root.is_dir() else []
+
+    def _adopt(self, folder: Path, ids: Sequence[str], other: Path) -> None:
+        # The engine names a file by the place of its run in the call, and a resumed call may have fewer runs.
+        for place, id in enumerate(_ids(other)):
+            for file in other.glob(f"lane-{place}-*.safetensors") if id in ids else ():
+                name = file.name.replace(f"lane-{place}-", f"lane-{ids.index(id)}-", 1)
+                os.replace(file, folder / name)
+        if not any(other.glob("*.safetensors")):
+            self.discard(other)
+
+
+def _ids(folder: Path) -> list[str]:
+    manifest = folder / _MANIFEST
+    return manifest.read_text().split() if manifest.is_file() else []

@@ -1,0 +1,189 @@
+"""Training specs without a store: those that share shapes go through one compiled program together."""
+
+import functools
+import os
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from firstlight import flow, models
+from firstlight.records import RunRecord, RunSpec, SpecError, StoreError, Table, canonical_json
+from firstlight.runs._resolve import Resolved, pin, resolve
+from firstlight.runs._summary import summarise
+
+Weights = dict[str, dict[str, np.ndarray]]
+ProgressOption = Literal["auto", "off"] | Callable[[flow.Progress], None]
+OnRecord = Callable[[int, dict[str, Any]], None]
+
+MAX_LANES = 32
+"""Runs trained by one call; more would only hold more states in memory at a time."""
+
+
+_RATES = {"learning_rate", "weight_decay"}
+_DRAW = {"init", "scale"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A run's record with the weights it leaves: `final`, and `step-<n>` for each snapshot."""
+
+    record: RunRecord
+    weights: Weights = field(default_factory=dict)
+
+
+Trainer = Callable[[Sequence[Resolved], OnRecord | None], list[Outcome]]
+"""Trains runs with equal `batch_key`."""
+
+
+def batch_key(spec: RunSpec) -> str:
+    """What runs must have in common to be trained in one call: all but seed, name, rates and initial weights.
+
+    >>> a = RunSpec.model_validate({"seed": 1, "optimizer": {"learning_rate": 0.1}})
+    >>> batch_key(a) == batch_key(RunSpec()), batch_key(a) == batch_key(RunSpec(steps=10))
+    (True, False)
+    """
+    free = {"name": True, "seed": True, "optimizer": _RATES, "model": _DRAW}
+    return canonical_json(spec.model_dump(exclude=free))  # type: ignore[arg-type]
+
+
+def batches(specs: Sequence[RunSpec], most: int = MAX_LANES) -> list[list[int]]:
+    """Positions of the specs that can be trained together, at most `most` at a time, in order of appearance.
+
+    >>> batches([RunSpec(seed=0), RunSpec(seed=1, steps=9), RunSpec(seed=2)])
+    [[0, 2], [1]]
+    """
+    alike: dict[str, list[int]] = {}
+    for i, spec in enumerate(specs):
+        alike.setdefault(batch_key(spec), []).append(i)
+    return [group[k : k + most] for group in alike.values() for k in range(0, len(group), most)]
+
+
+def compute(
+    specs: Sequence[RunSpec],
+    *,
+    data: str | os.PathLike[str] | None = None,
+    progress: ProgressOption = "auto",
+    on_record: OnRecord | None = None,
+    keep_weights: bool = True,
+) -> list[Outcome]:
+    """Train every spec and return what came of each, in order; nothing is written anywhere.
+
+    A spec that cannot be trained gives a record of status `failed` whose message ends in the traceback.
+
+    >>> spec = RunSpec.model_validate({"task": {"group": "Z5"}, "model": {"width": 8}, "steps": 5})
+    >>> [outcome.record.status for outcome in compute([spec], progress="off")]
+    ['finished']
+    """
+    specs = [pin(spec, data) for spec in specs]
+    outcomes = in_batches(specs, functools.partial(train, progress=progress), data=data, on_record=on_record)
+    return outcomes if keep_weights else [Outcome(outcome.record) for outcome in outcomes]
+
+
+def in_batches(
+    specs: Sequence[RunSpec],
+    trainer: Trainer,
+    *,
+    data: str | os.PathLike[str] | None,
+    on_record: OnRecord | None,
+) -> list[Outcome]:
+    """Hand the specs to `trainer` in batches that share shapes; one that cannot be resolved fails alone."""
+    outcomes: dict[int, Outcome] = {}
+    for batch in batches(specs):
+        ready: dict[int, Resolved] = {}
+        for i in batch:
+            try:
+                ready[i] = resolve(specs[i], data)
+            except Exception as error:
+                outcomes[i] = Outcome(failure(specs[i], error))
+        if ready:
+            told = _renumbered(on_record, list(ready))
+            outcomes.update(zip(ready, trainer(list(ready.values()), told), strict=True))
+    return [outcomes[i] for i in range(len(specs))]
+
+
+def train(
+    runs: Sequence[Resolved],
+    on_record: OnRecord | None = None,
+    *,
+    checkpoint: Path | None = None,
+    checkpoint_seconds: float = 30.0,
+    resume: bool = False,
+    progress: ProgressOption = "auto",
+) -> list[Outcome]:
+    """Train runs with equal `batch_key` in one call; one that raises fails alone."""
+    first = runs[0]
+    try:
+        trajectory = flow.train_lanes(
+            [run.lane for run in runs],
+            loss=first.spec.loss,
+            steps=first.spec.steps,
+            recording=first.spec.recording,
+            observables=first.observables,
+            stop=first.spec.stop,
+            snapshots=first.snapshots,
+            checkpoint=checkpoint,
+            checkpoint_seconds=checkpoint_seconds,
+            resume=resume,
+            progress=progress,
+            on_record=on_record,
+        )
+    except (flow.CheckpointError, StoreError):
+        raise  # about the files around the runs, not about the runs
+    except Exception as error:
+        if len(runs) == 1:
+            return [Outcome(failure(first.spec, error))]
+        # The engine does not say whose fault it was; alone, each run answers for itself.
+        told = [_renumbered(on_record, [i]) for i in range(len(runs))]
+        return [train([runs[i]], told[i], progress=progress)[0] for i in range(len(runs))]
+    return outcomes_of(runs, trajectory)
+
+
+def _renumbered(on_record: OnRecord | None, places: Sequence[int]) -> OnRecord | None:
+    return None if on_record is None else lambda lane, row: on_record(places[lane], row)
+
+
+def outcomes_of(runs: Sequence[Resolved], trajectory: flow.Trajectory) -> list[Outcome]:
+    """What a trajectory says of each run; a run's seconds are its share of the time the call took."""
+    seconds = trajectory.seconds / len(runs)
+    return [_outcome(run, lane, seconds) for run, lane in zip(runs, trajectory.lanes, strict=True)]
+
+
+def failure(spec: RunSpec, error: BaseException) -> RunRecord:
+    """The record of a run that raised: the error in one line, then where it came from."""
+    said = "; ".join(error.problems) if isinstance(error, SpecError) else f"{type(error).__name__}: {error}"
+    message = f"{said.splitlines()[0]}\n\n{''.join(traceback.format_exception(error))}"
+    return _summarised(RunRecord(spec=spec, status="failed", message=message))
+
+
+def _outcome(run: Resolved, lane: flow.LaneResult, seconds: float) -> Outcome:
+    rows = [(int(row["step"]), without_step(row)) for row in lane.rows]
+    record = RunRecord(
+        spec=run.spec,
+        status=lane.status,
+        steps=lane.step,
+        seconds=seconds,
+        message=lane.message,
+        table=Table.from_rows(rows),
+    )
+    kept = {"final": lane.model, **{f"step-{step}": model for step, model in lane.snapshots.items()}}
+    return Outcome(_summarised(record), {name: _exported(model) for name, model in kept.items()})
+
+
+def _exported(model: Any) -> dict[str, np.ndarray]:
+    # The engine gives networks of NumPy arrays, and `export_parameters` takes those of JAX.
+    return models.export_parameters(jax.tree.map(jnp.asarray, model))
+
+
+def without_step(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The observed values of a row."""
+    return {name: value for name, value in row.items() if name != "step"}
+
+
+def _summarised(record: RunRecord) -> RunRecord:
+    return RunRecord.model_validate({**dict(record), "summary": summarise(record)})

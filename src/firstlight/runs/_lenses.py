@@ -1,0 +1,89 @@
+"""The lenses a run can be looked at through: those of every theory, collected, and the built-in one."""
+
+import functools
+import importlib
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from firstlight import flow
+from firstlight.records import FigureData, RunRecord, RunSpec, SpecError, figure
+
+_THEORIES: tuple[str, ...] = ()
+"""Modules that export `LENSES`; each is imported when lenses are first asked for."""
+
+
+def _norm_columns(record: RunRecord) -> dict[str, Any]:
+    scalars = record.table.scalars() if len(record.table) else {}
+    return {name.removeprefix("norm."): scalars[name] for name in scalars if name.startswith("norm.")}
+
+
+def _norm_summary(record: RunRecord) -> Mapping[str, Any]:
+    columns = _norm_columns(record)
+    told = [f"‖{name}‖ from {column[0]:.3g} to {column[-1]:.3g}" for name, column in columns.items()]
+    first, last = ({name: float(column[i]) for name, column in columns.items()} for i in (0, -1))
+    return {"first": first, "last": last, "story": ", ".join(told)}
+
+
+def _norm_figures(record: RunRecord) -> tuple[FigureData, ...]:
+    columns = _norm_columns(record)
+    if not columns:
+        return ()
+    series = [figure.Series(name, record.table.step, column) for name, column in columns.items()]
+    return (figure.curves(series, x="step", y="Frobenius norm", title="Norms of the weights"),)
+
+
+NORMS = flow.Lens(
+    name="norms",
+    title="Norms of the weights and of their steps",
+    observables=(flow.norms,),
+    summarise=_norm_summary,
+    figure_data=_norm_figures,
+)
+
+
+@functools.cache
+def _collected() -> Mapping[str, flow.Lens]:
+    found = [NORMS]
+    for module in _THEORIES:
+        found += importlib.import_module(module).LENSES
+    names = [lens.name for lens in found]
+    if len(set(names)) < len(names):
+        raise ValueError(f"every lens needs a name of its own, got {sorted(names)}")
+    return {lens.name: lens for lens in found}
+
+
+def lenses() -> dict[str, flow.Lens]:
+    """Every known lens by name.
+
+    >>> lenses()["norms"].title
+    'Norms of the weights and of their steps'
+    """
+    return dict(_collected())
+
+
+def select_lenses(spec: RunSpec) -> tuple[flow.Lens, ...]:
+    """The lenses a spec names, in its order; a `SpecError` says which name is unknown or does not apply.
+
+    >>> [lens.name for lens in select_lenses(RunSpec(lenses=("norms",)))]
+    ['norms']
+    >>> select_lenses(RunSpec(lenses=("norm",)))
+    Traceback (most recent call last):
+    firstlight.records.explain.SpecError: lenses[0]: unknown lens "norm"; did you mean "norms"? ...
+    """
+    known, problems = lenses(), []
+    for i, name in enumerate(spec.lenses):
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f'did you mean "{close[0]}"? ' if close else ""
+            problems.append(f'lenses[{i}]: unknown lens "{name}"; {hint}The lenses are {", ".join(known)}')
+        elif reason := known[name].refuses(spec):
+            problems.append(f'lenses[{i}]: "{name}" does not apply to this run: {reason}')
+    if problems:
+        raise SpecError(problems)
+    return tuple(known[name] for name in dict.fromkeys(spec.lenses))
+
+
+def observables(selected: Sequence[flow.Lens]) -> tuple[flow.Observable, ...]:
+    """The standard observables and those of the lenses, each once."""
+    return tuple(dict.fromkeys((flow.standard, *(f for lens in selected for f in lens.observables))))

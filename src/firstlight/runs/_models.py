@@ -1,0 +1,40 @@
+"""Trained networks, back from the store."""
+
+import numpy as np
+
+from firstlight import models
+from firstlight.records import RunRecord, RunSpec, Store
+from firstlight.runs._resolve import Model, build_model
+from firstlight.runs._run import StoreLike
+
+
+def load_model(run: RunRecord | RunSpec | str, store: StoreLike, step: int | None = None) -> Model:
+    """The network a run ended with, or the one it had at the step of a snapshot.
+
+    Arguments: `run` is a record, a spec, an id or the first digits of one; `store` an open store or a path.
+
+    >>> import tempfile
+    >>> from firstlight import runs
+    >>> spec = RunSpec.model_validate({"task": {"group": "Z5"}, "model": {"width": 8}, "steps": 5})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     record = runs.run(spec, store=f"{folder}/runs.sqlite", progress="off")
+    ...     load_model(record, f"{folder}/runs.sqlite")
+    TwoLayer(W=f32[10,8], V=f32[8,5], activation=Activation(name='quadratic'))
+    """
+    if not isinstance(store, Store):
+        with Store(store) as opened:
+            return load_model(run, opened, step)
+    record = store.get_run(run.id if isinstance(run, RunRecord) else run)
+    arrays = store.weights(record.id, "final" if step is None else f"step-{step}")
+    first, last = _ends(arrays)
+    model = build_model(record.spec.model, first.shape[0], last.shape[1], record.spec.seed)
+    return models.import_parameters(model, arrays)
+
+
+def _ends(arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The first and the last weight matrix."""
+    matrices = [array for array in arrays.values() if array.ndim == 2]
+    if "V" in arrays:
+        return arrays["W"], arrays["V"]
+    layers = [arrays[f"weights.{i}"] for i in range(len(matrices))]
+    return layers[0], layers[-1]

@@ -1,0 +1,201 @@
+"""From the names in a spec to the objects they mean, or one line that says which name means nothing."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from firstlight import flow, groups, models, tasks
+from firstlight.records import ArraysTask, GroupTask, ParityTask, RunSpec, SpecError, digest_arrays, run_id
+from firstlight.records.spec import ModelSpec, TwoLayerModel
+from firstlight.runs._lenses import observables, select_lenses
+
+DATA_VARIABLE = "FIRSTLIGHT_DATA"
+Model = models.TwoLayer | models.Deep
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A spec with everything it names: ready to train."""
+
+    spec: RunSpec
+    split: tasks.Split
+    model: Model
+    lenses: tuple[flow.Lens, ...]
+
+    @property
+    def task(self) -> tasks.Task:
+        """What is to be learned."""
+        return self.split.task
+
+    @property
+    def observables(self) -> tuple[flow.Observable, ...]:
+        """What is measured at each recorded step."""
+        return observables(self.lenses)
+
+    @property
+    def snapshots(self) -> tuple[int, ...]:
+        """The recorded steps whose weights are kept."""
+        return snapshot_steps(self.spec)
+
+    @property
+    def lane(self) -> flow.Lane:
+        """The run as the training engine takes it."""
+        return flow.Lane(self.spec.seed, self.model, self.split, self.spec.optimizer)
+
+    @cached_property
+    def id(self) -> str:
+        """The identity of the run."""
+        return run_id(self.spec)
+
+
+def resolve(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> Resolved:
+    """Build the task, split, model and lenses a spec names; a `SpecError` says what cannot be built and why.
+
+    Arguments: `data` is the folder where arrays are looked for if the path does not lead to them from here;
+    by default the environment variable `FIRSTLIGHT_DATA`.
+
+    >>> spec = {"task": {"group": "Z5"}, "model": {"width": 8}, "snapshots": 2}
+    >>> run = resolve(RunSpec.model_validate(spec))
+    >>> run.split, run.model.W.shape, run.snapshots
+    (Split('Z5': 10 training rows, 15 test rows), (10, 8), (0, 500))
+    """
+    check(spec)
+    spec = pin(spec, data)
+    task = _task(spec, data)
+    with _blame("task.split"):
+        split = task.split(**spec.task.split.model_dump(), seed=spec.seed)
+    with _blame("loss"):
+        _try_loss(spec.loss.model_dump_json(), task.outputs, task.is_classification)
+    with _blame("model"):
+        model = build_model(spec.model, task.inputs.dim, task.outputs, spec.seed)
+    return Resolved(spec, split, model, select_lenses(spec))
+
+
+def check(spec: RunSpec) -> None:
+    """Refuse names that mean nothing, without building anything large.
+
+    >>> check(RunSpec.model_validate({"model": {"activation": "quadratc"}}))
+    Traceback (most recent call last):
+    firstlight.records.explain.SpecError: model.activation: unknown activation 'quadratc';
+      did you mean 'quadratic'? ...
+    """
+    problems: list[str] = []
+    for attempt in (_check_group, _check_activation, select_lenses):
+        try:
+            attempt(spec)
+        except SpecError as error:
+            problems += error.problems
+    if problems:
+        raise SpecError(problems)
+
+
+def pin(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> RunSpec:
+    """The spec with the digest of its arrays filled in, or as it is when it has none."""
+    if not isinstance(spec.task, ArraysTask) or spec.task.digest:
+        return spec
+    digest = digest_arrays(_find(spec.task.path, data))
+    return spec.model_copy(update={"task": spec.task.model_copy(update={"digest": digest})})
+
+
+def build_model(spec: ModelSpec, inputs: int, outputs: int, seed: int) -> Model:
+    """The network a spec describes between `inputs` and `outputs`, drawn with a seed."""
+    key = jax.random.key(seed)
+    shared: dict[str, Any] = spec.model_dump(include={"activation", "init", "scale", "bias"})
+    if isinstance(spec, TwoLayerModel):
+        return models.TwoLayer.init(key, inputs=inputs, width=spec.width, outputs=outputs, **shared)
+    shared["residual"] = spec.residual
+    return models.Deep.init(key, inputs=inputs, widths=spec.widths, outputs=outputs, **shared)
+
+
+def snapshot_steps(spec: RunSpec) -> tuple[int, ...]:
+    """`spec.snapshots` of the recorded steps, spread evenly over them, the first and the last included.
+
+    >>> snapshot_steps(RunSpec.model_validate({"steps": 40, "snapshots": 3, "recording": {"every": 10}}))
+    (0, 20, 40)
+    """
+    steps = spec.recording.steps(spec.steps)
+    places = np.linspace(0, len(steps) - 1, spec.snapshots).round().astype(int)
+    return tuple(steps[place] for place in sorted(set(places.tolist())))
+
+
+@contextmanager
+def _blame(field: str) -> Iterator[None]:
+    try:
+        yield
+    except SpecError:
+        raise
+    except ValueError as error:
+        raise SpecError([f"{field}: {error}"]) from None
+
+
+def _check_group(spec: RunSpec) -> None:
+    if isinstance(spec.task, GroupTask):
+        with _blame("task.group"):
+            groups.parse(spec.task.group)
+
+
+def _check_activation(spec: RunSpec) -> None:
+    with _blame("model.activation"):
+        models.activation(spec.model.activation)
+
+
+@lru_cache(maxsize=32)
+def _try_loss(spec: str, outputs: int, classes: bool) -> None:
+    loss = flow.Loss.model_validate_json(spec)
+    o = jax.ShapeDtypeStruct((1, outputs), jnp.float32)
+    y = jax.ShapeDtypeStruct((1,), jnp.int32) if classes else o
+    jax.eval_shape(lambda o, y: flow.objective(o, y, loss), o, y)
+
+
+def _task(spec: RunSpec, data: str | os.PathLike[str] | None) -> tasks.Task:
+    task = spec.task
+    with _blame("task"):
+        if isinstance(task, GroupTask):
+            return _group_task(task.model_dump_json(), spec.seed if task.label_noise else 0)
+        if isinstance(task, ParityTask):
+            return tasks.sparse_parity(task.dimension, task.degree, task.samples, seed=spec.seed)
+        return _arrays_task(task, data)
+
+
+@lru_cache(maxsize=8)
+def _group_task(spec: str, noise_seed: int) -> tasks.Task:
+    # Seeds of one sweep share the table of all pairs, which is most of the work of making a task.
+    task = GroupTask.model_validate_json(spec)
+    return tasks.group_task(
+        task.group,
+        factors=task.factors,
+        encoding=task.encoding,
+        template=task.template,
+        label_noise=task.label_noise,
+        noise_seed=noise_seed,
+    )
+
+
+def _arrays_task(task: ArraysTask, data: str | os.PathLike[str] | None) -> tasks.Task:
+    path = _find(task.path, data)
+    if (found := digest_arrays(path)) != task.digest:
+        problem = f"the arrays in {task.path!r} have digest {found[:12]}…, the spec names {task.digest[:12]}…"
+        raise SpecError([f"task.digest: {problem}; give the file it was written for, or leave digest out"])
+    with np.load(path, allow_pickle=False) as file:
+        if missing := {"X", "y"} - set(file.files):
+            raise SpecError([f"task.path: {task.path!r} must hold X and y; it lacks {', '.join(sorted(missing))}"])
+        return tasks.from_arrays(file["X"], file["y"], name=path.stem)
+
+
+def _find(path: str, data: str | os.PathLike[str] | None) -> Path:
+    """The file itself, or the one of that name in the data folder."""
+    folder = data or os.environ.get(DATA_VARIABLE)
+    places = [Path(path)] + ([Path(folder) / path] if folder else [])
+    for place in places:
+        if place.exists():
+            return place
+    looked = f"; also looked in {folder}" if folder else f"; give its folder with --data or {DATA_VARIABLE}"
+    raise SpecError([f"task.path: there is no file {path!r} here{looked}"])

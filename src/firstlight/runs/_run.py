@@ -1,0 +1,207 @@
+"""Runs that are kept: skipped when there already, streamed while they go, resumed bit for bit."""
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from firstlight import flow
+from firstlight.records import RunRecord, RunSpec, Store, run_id
+from firstlight.runs._checkpoints import OVER, Checkpoints
+from firstlight.runs._compute import (
+    OnRecord,
+    Outcome,
+    ProgressOption,
+    compute,
+    in_batches,
+    outcomes_of,
+    train,
+    without_step,
+)
+from firstlight.runs._resolve import Resolved, pin, resolve
+
+StoreLike = Store | str | os.PathLike[str]
+Folder = str | os.PathLike[str]
+
+
+def run(
+    spec: RunSpec,
+    *,
+    store: StoreLike | None = None,
+    resume: bool = True,
+    force: bool = False,
+    progress: ProgressOption = "auto",
+    on_record: Callable[[dict[str, Any]], None] | None = None,
+    data: Folder | None = None,
+    checkpoint_seconds: float = 30.0,
+) -> RunRecord:
+    """Train what a spec describes and return its record.
+
+    With a `store`, observations are written as they come. A run that is there and over is returned as it is
+    unless `force`; one that was interrupted or killed goes on from its checkpoint unless `resume` is False,
+    to the same numbers as if nothing had happened. Ctrl-C keeps the state and raises
+    `flow.TrainingInterrupted`. A run that diverges or raises ends in a record that says so; a spec that means
+    nothing is a `SpecError`.
+
+    **Arguments:**
+
+    - `store`: an open store, or the path of one.
+    - `progress`: `"auto"` (a bar on a terminal), `"off"`, or a callback.
+    - `on_record`: called with each row of observations, from the thread that trains.
+    - `data`: the folder of arrays the spec names; by default the environment variable `FIRSTLIGHT_DATA`.
+    - `checkpoint_seconds`: how often the state is written to disk.
+
+    >>> from firstlight.records import spec_from_mapping
+    >>> spec = spec_from_mapping({"task": {"group": "Z5"}, "model": {"width": 16}, "steps": 20})
+    >>> record = run(spec, progress="off")
+    >>> record.status, record.steps, sorted(record.table.columns)
+    ('finished', 20, ['test_accuracy', 'test_loss', 'train_accuracy', 'train_loss'])
+    """
+    told = (lambda _, row: on_record(row)) if on_record else None
+    if store is None:
+        return train([resolve(spec, data)], told, progress=progress)[0].record
+    spec = pin(spec, data)
+    with writing(store) as kept:
+        if not force and kept.run_status(spec) in OVER:
+            return kept.get_run(spec)
+        session = _Session(kept, resume and not force, progress, checkpoint_seconds)
+        return session.train([resolve(spec, data)], told)[0].record
+
+
+def run_many(
+    specs: Sequence[RunSpec],
+    *,
+    store: StoreLike | None = None,
+    resume: bool = True,
+    force: bool = False,
+    progress: ProgressOption = "auto",
+    on_record: OnRecord | None = None,
+    data: Folder | None = None,
+    checkpoint_seconds: float = 30.0,
+) -> list[RunRecord]:
+    """Train many specs, those that share shapes in one compiled program, and return their records in order.
+
+    Like `run` for each, except that `on_record` is called with (position, row) and that a spec which cannot
+    be trained does not stop the others: its record has status `failed`.
+
+    >>> from firstlight.records import spec_from_mapping
+    >>> base = spec_from_mapping({"task": {"group": "Z5"}, "model": {"width": 16}, "steps": 20})
+    >>> records = run_many([base.model_copy(update={"seed": s}) for s in range(3)], progress="off")
+    >>> [record.spec.seed for record in records]
+    [0, 1, 2]
+    """
+    if store is None:
+        outcomes = compute(specs, data=data, progress=progress, on_record=on_record)
+        return [outcome.record for outcome in outcomes]
+    specs = [pin(spec, data) for spec in specs]
+    ids = [run_id(spec) for spec in specs]
+    with writing(store) as kept:
+        over = [] if force else [id for id in set(ids) if kept.run_status(id) in OVER]
+        left = [i for i, id in enumerate(ids) if id not in over and ids.index(id) == i]
+        told = (lambda place, row: on_record(left[place], row)) if on_record else None
+        session = _Session(kept, resume and not force, progress, checkpoint_seconds)
+        for outcome in in_batches([specs[i] for i in left], session.train, data=data, on_record=told):
+            session.keep(outcome)
+        return [kept.get_run(id) for id in ids]
+
+
+@contextmanager
+def writing(store: StoreLike) -> Iterator[Store]:
+    """The store itself, or the one at a path, opened for writing and closed afterwards."""
+    if isinstance(store, Store):
+        yield store
+    else:
+        with Store(store, "rw") as opened:
+            yield opened
+
+
+class _Session:
+    """Trains batches of runs into a store."""
+
+    def __init__(self, store: Store, resume: bool, progress: ProgressOption, checkpoint_seconds: float) -> None:
+        self._store, self._resume = store, resume
+        self._options = {"progress": progress, "checkpoint_seconds": checkpoint_seconds}
+        self._checkpoints = Checkpoints(store)
+        self._checkpoints.clear()
+        self._kept: set[str] = set()
+
+    def train(self, runs: Sequence[Resolved], on_record: OnRecord | None) -> list[Outcome]:
+        """Train runs that share shapes, and keep what comes of them."""
+        folder = self._checkpoints.folder([run.id for run in runs])
+        if not self._resume:
+            self._checkpoints.discard(folder)
+        with ExitStack() as stack:
+            streams = [stack.enter_context(_Stream(self._store, run, self._resume)) for run in runs]
+
+            def told(lane: int, row: dict[str, Any]) -> None:
+                streams[lane].append(row)
+                if on_record is not None:
+                    on_record(lane, row)
+
+            try:
+                outcomes = self._attempt(runs, folder, told)
+            except flow.TrainingInterrupted as stopped:
+                self._close(streams, outcomes_of(runs, stopped.trajectory))
+                raise
+            done = self._close(streams, outcomes)
+        self._checkpoints.discard(folder)
+        return done
+
+    def keep(self, outcome: Outcome) -> Outcome:
+        """Write an outcome once; what is over gives way only to what is over."""
+        record = outcome.record
+        replace = record.status in OVER
+        if record.id in self._kept or (not replace and self._store.run_status(record.id) in OVER):
+            return outcome
+        self._kept.add(record.id)
+        return Outcome(self._store.put_run(record, outcome.weights, replace=replace), outcome.weights)
+
+    def _attempt(self, runs: Sequence[Resolved], folder: Path, told: OnRecord) -> list[Outcome]:
+        try:
+            return train(runs, told, checkpoint=folder, resume=self._resume, **self._options)
+        except flow.CheckpointError as error:
+            # Nothing but time is lost: the run repeats to the same bits.
+            warnings.warn(f"{error}. The run begins anew.", stacklevel=2)
+            self._checkpoints.discard(folder)
+            return train(runs, told, checkpoint=folder, **self._options)
+
+    def _close(self, streams: Sequence["_Stream"], outcomes: Sequence[Outcome]) -> list[Outcome]:
+        done = []
+        for stream, outcome in zip(streams, outcomes, strict=True):
+            stream.close()
+            seconds = stream.seconds_before + outcome.record.seconds
+            record = outcome.record.model_copy(update={"seconds": seconds})
+            done.append(self.keep(Outcome(record, outcome.weights)))
+        return done
+
+
+class _Stream:
+    """A run's rows on their way to the store, for those who watch; its record is written whole at the end."""
+
+    def __init__(self, store: Store, run: Resolved, resume: bool) -> None:
+        status = store.run_status(run.id)
+        earlier = store.get_run(run.id) if status == "interrupted" and resume else None
+        self.seconds_before = earlier.seconds if earlier else 0.0
+        # A record that is over stays until the one that replaces it is whole.
+        self._handle = None if status in OVER else store.open_run(run.spec, restart=True)
+        if earlier and self._handle:
+            for step, values in earlier.table.rows():
+                self._handle.append(step, values)
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Pass a row on."""
+        if self._handle is not None:
+            self._handle.append(row["step"], without_step(row))
+
+    def close(self) -> None:
+        """Write what is still on its way."""
+        if self._handle is not None:
+            self._handle.__exit__(None, None, None)
+
+    def __enter__(self) -> "_Stream":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

@@ -1,0 +1,82 @@
+"""What is said of a run is what its table shows."""
+
+import numpy as np
+import pytest
+
+from firstlight import flow, runs
+from firstlight.records import RunRecord, RunSpec, Table, figure
+from firstlight.runs import _lenses
+
+STEPS = [0, 10, 20, 30]
+
+
+def story(*arguments, **columns) -> str:
+    return runs.summarise(record(*arguments, **columns))["story"]
+
+
+def record(status="finished", message="", spec=None, **columns) -> RunRecord:
+    table = Table(STEPS, columns)
+    return RunRecord(spec=spec or RunSpec(steps=30), status=status, steps=30, message=message, table=table)
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "said"),
+    [
+        ([0, 1, 1, 1], [0, 0, 0.3, 1], "memorised at step 10, generalised at step 30, 20 steps later"),
+        ([0, 0.99, 1, 1], [0, 1, 1, 1], "memorised at step 10, generalised at step 10 ("),
+        ([0, 1, 1, 1], [0, 0, 0.3, 0.2], "memorised at step 10 but did not generalise (test accuracy 0.200"),
+        (
+            [0, 0, 0, 0.5],
+            [0, 0, 0, 0.1],
+            "did not memorise (train accuracy 0.500 after 30 steps) and did",
+        ),
+    ],
+)
+def test_the_story_of_accuracies(train, test, said):
+    summary = runs.summarise(record(train_accuracy=train, test_accuracy=test))
+    assert said in summary["story"]
+    assert summary["final"] == {"train_accuracy": train[-1], "test_accuracy": test[-1]}
+    for when, column in (("memorised_at", train), ("generalised_at", test)):
+        reached = [step for step, value in zip(STEPS, column, strict=True) if value >= 0.99]
+        assert summary[when] == (reached[0] if reached else None)
+
+
+def test_the_story_without_classes_without_test_rows_and_of_bad_ends():
+    loss = [4.0, 2.0, 1.0, 0.5]
+    learned = [0, 1, 1, 1]
+    assert "reached train loss 0.5 and test loss 0.5" in story(train_loss=loss, test_loss=loss)
+    assert "memorised at step 10; there are no test rows" in story(train_accuracy=learned)
+    diverged = story("diverged", "the loss was nan", train_accuracy=learned, test_accuracy=[0, 0, 0, 0])
+    assert "diverged at step 30 (the loss was nan); until then it memorised" in diverged
+
+
+def test_figures_show_the_table_and_mark_the_steps():
+    both = {"train_accuracy": [0, 1, 1, 1], "test_accuracy": [0, 0, 0, 1], "train_loss": [1, 0.5, 0.2, 0.1]}
+    accuracy, loss = runs.figure_data(record(**both))
+    train, test = figure.unpack_series(accuracy)
+    np.testing.assert_array_equal(train.x, STEPS)
+    np.testing.assert_array_equal(test.y, both["test_accuracy"])
+    assert dict(accuracy.meta["vertical"]) == {"memorised": 10, "generalised": 30}
+    assert [s.label for s in figure.unpack_series(loss)] == ["train"]
+    assert (loss.y.scale, accuracy.x.label) == ("log", "epoch")
+
+
+def test_lenses_measure_summarise_and_draw():
+    spec = RunSpec.model_validate({"task": {"group": "Z5"}, "model": {"width": 16}, "steps": 10, "lenses": ["norms"]})
+    outcome = runs.compute([spec], progress="off")[0]
+    seen = outcome.record
+    for name in ("W", "V"):
+        at_end = np.linalg.norm(outcome.weights["final"][name])
+        np.testing.assert_allclose(seen.table[f"norm.{name}"][-1], at_end, rtol=1e-6)
+        np.testing.assert_allclose(seen.summary["norms"]["last"][name], at_end, rtol=1e-6)
+    assert [shown.title for shown in runs.figure_data(seen)] == ["Z5", "Z5", "Norms of the weights"]
+
+
+def test_a_lens_that_fails_to_summarise_does_not_cost_the_run(monkeypatch):
+    def raises(record: RunRecord) -> dict:
+        raise KeyError("E")
+
+    monkeypatch.setattr(_lenses, "_collected", lambda: {"x": flow.Lens("x", "", summarise=raises)})
+    summary = runs.summarise(record(spec=RunSpec(lenses=("x",)), train_accuracy=[0, 1, 1, 1]))
+    assert summary["x"] == {"error": "KeyError: 'E'"}
+    assert summary["memorised_at"] == 10
