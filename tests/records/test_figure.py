@@ -159,7 +159,5 @@ def test_histogram_counts_every_finite_sample():
 
 
 def test_records_of_figures_load_no_plotting_library():
-    code = (
-        "import sys, firstlight.records.figure; print([m for m in ('matplotlib', 'jax') if m in sys.modules])"
-    )
+    code = "import sys, firstlight.records.figure; print([m for m in ('matplotlib', 'jax') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.strip() == "[]"

@@ -56,7 +56,7 @@ def svg(figure: FigureData, *, heading: bool = True, styled: bool = True, copy: 
     **Arguments:**
 
     - `heading`: whether the title is drawn; a page may rather set it as text.
-    - `styled`: whether the figure brings its own rules; if not, the page sets the variables and has `svg_rules()`.
+    - `styled`: whether it brings its own rules; if not, the page sets the variables and has `svg_rules()`.
     - `copy`: a different number for each copy of a figure that a page shows more than once.
     """
     from firstlight.plots._svg import web_svg

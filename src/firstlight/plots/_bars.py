@@ -9,7 +9,7 @@ from firstlight.records.figure import FigureData
 
 def size(data: FigureData) -> tuple[float, float]:
     """Inches; slanted names need room."""
-    return _frame.WIDTH, 3.1 + 0.5 * _frame.crowded(data.meta["groups"], 300)
+    return _frame.WIDTH, 3.1 + 0.5 * _frame.crowded(data.meta["groups"], 300.0)
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:

@@ -22,9 +22,11 @@ _LOOKS: dict[str, dict[str, Any]] = {
 
 
 def size(data: FigureData) -> tuple[float, float]:
-    """Inches."""
-    extra = 0.17 * (bool(data.meta["stages"]) + bool(data.meta["vertical"]) + (len(data.meta["series"]) > 2))
-    return _frame.WIDTH, 3.0 + extra
+    """Inches; what stands above the axes does not make them smaller."""
+    labels = [one["label"] for one in data.meta["series"]]
+    columns = _frame.legend_columns(labels, 72 * _frame.WIDTH - 40) if labels else 1
+    rows = -(-len(labels) // columns) + bool(data.meta["stages"]) + min(len(data.meta["vertical"]), 2)
+    return _frame.WIDTH, 2.75 + 0.17 * rows
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
@@ -106,9 +108,7 @@ def _fractions(axes: Axes, values: Sequence[float]) -> np.ndarray:
     return transform.transform([(value, axes.get_ylim()[0]) for value in clipped])[:, 0]
 
 
-def _stages(
-    axes: Axes, data: FigureData, theme: Theme, room: float, lift: float
-) -> tuple[list[Patch], float]:
+def _stages(axes: Axes, data: FigureData, theme: Theme, room: float, lift: float) -> tuple[list[Patch], float]:
     stages = data.meta["stages"]
     if not stages:
         return [], lift

@@ -24,9 +24,7 @@ def save_figure(data: FigureData, path: str | os.PathLike[str], theme: Theme, dp
     suffix = Path(path).suffix.lower()
     if suffix not in _METADATA:
         known = ", ".join(_METADATA)
-        raise ValueError(
-            f"a figure is saved as one of {known}; received {os.fspath(path)!r}. Change the suffix"
-        )
+        raise ValueError(f"a figure is saved as one of {known}; received {os.fspath(path)!r}. Change the suffix")
     buffer = io.BytesIO()
     with matplotlib.rc_context(style(theme)):
         figure = draw_figure(data, theme, heading=True)

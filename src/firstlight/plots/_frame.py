@@ -21,6 +21,9 @@ Host = Figure | SubFigure
 WIDTH = 4.7
 """Width of a figure in inches: small enough that its words are legible on a phone."""
 
+LEFT = 30.0
+"""How far a legend reaches to the left of the axes, in points: above the labels of the y axis there is room."""
+
 SMALL = 9.0
 """Size of tick labels, legends and direct labels, in points."""
 
@@ -126,7 +129,7 @@ def _log_ticks(axis: XAxis | YAxis) -> None:
         subs = (1.0,) if decades > 2.5 else (1.0, 3.0) if decades > 1.6 else (1.0, 2.0, 5.0)
         axis.set_major_locator(ticker.LogLocator(subs=subs, numticks=7))
     axis.set_minor_locator(ticker.NullLocator())
-    plain = (1e-3, 1e4) if low > 1e-4 and high < 1e5 else (0.1, 10)
+    plain = (1e-3, 1e4) if low > 1e-4 and high < 1e5 else (0.1, 10.0)
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: short(value, plain=plain)))
 
 
@@ -153,22 +156,24 @@ def above(axes: Axes, lift: float, left: float = 0.0):
     return axes.transAxes + ScaledTranslation(-left / 72, lift / 72, axes.figure.dpi_scale_trans)
 
 
+def legend_columns(labels: Sequence[str], room: float) -> int:
+    """How many labels of a legend stand side by side: all, or as many as fit when each is as wide as the widest."""
+    widths = [text_width(text) + 34 for text in labels]
+    return len(labels) if sum(widths) <= room else max(1, min(len(labels) - 1, int(room // max(widths))))
+
+
 def legend(axes: Axes, handles: Sequence[Any], room: float, lift: float = 3.0) -> None:
     """A legend in rows above the axes, so that it never covers data."""
     if not handles:
         return
-    # Above the labels of the y axis there is room too.
-    left = 30.0
-    room += left
-    widths = [text_width(str(handle.get_label())) + 34 for handle in handles]
-    columns = len(handles) if sum(widths) <= room else max(1, min(len(handles) - 1, int(room // max(widths))))
+    columns = legend_columns([str(handle.get_label()) for handle in handles], room + LEFT)
     # Matplotlib fills columns first; words are read along rows.
     order = sorted(range(len(handles)), key=lambda place: (place % columns, place))
     axes.legend(
         handles=[handles[place] for place in order],
         loc="lower left",
         bbox_to_anchor=(0, 1),
-        bbox_transform=above(axes, lift, left),
+        bbox_transform=above(axes, lift, LEFT),
         ncols=columns,
         borderaxespad=0.0,
         borderpad=0.0,

@@ -9,7 +9,7 @@ from firstlight.records.figure import FigureData, unpack_series
 
 def size(data: FigureData) -> tuple[float, float]:
     """Inches; slanted names need room."""
-    return _frame.WIDTH, 2.9 + 0.5 * _frame.crowded(data.meta["ticks"] or (), 300)
+    return _frame.WIDTH, 2.9 + 0.5 * _frame.crowded(data.meta["ticks"] or (), 300.0)
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:

@@ -12,7 +12,7 @@ from firstlight.records.figure import Axis, FigureData, Series, unpack_series
 # Bit of the braille pattern U+2800 + bits for the dot in row 0–3 and column 0–1 of a character.
 _BITS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 # 256-colour codes near the series colours of the other renderers.
-_COLOURS = (39, 208, 36, 175, 178, 117, 245)
+_COLOURS = (39, 208, 36, 182, 178, 117, 245)
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 Limits = tuple[float | int, float | int]

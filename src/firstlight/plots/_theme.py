@@ -36,7 +36,7 @@ LIGHT = Theme(
     muted="#59636e",
     grid="#dfe3e8",
     paper="#ffffff",
-    series=("#0072b2", "#d55e00", "#009e73", "#aa4d8e", "#c98a00", "#3d9bd6", "#6b7680"),
+    series=("#0072b2", "#d55e00", "#009e73", "#7a2f6b", "#bf8300", "#3d9bd6", "#6b7680"),
 )
 
 DARK = Theme(
@@ -44,5 +44,5 @@ DARK = Theme(
     muted="#9aa5b1",
     grid="#333b45",
     paper="#12161c",
-    series=("#4aa8e0", "#f0813a", "#2dbf95", "#d98cc0", "#e8b84a", "#9ad2f5", "#9aa5b1"),
+    series=("#4aa8e0", "#f0813a", "#2dbf95", "#f2c2e0", "#e8b84a", "#9ad2f5", "#9aa5b1"),
 )

@@ -52,7 +52,7 @@ def quantities(measured: Any, expected: Any, tolerance: Any) -> tuple[Quantity, 
     return tuple(Quantity(str(name), *row) for name, row in zip(names, cells, strict=True))
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: float | int) -> str:
     """A time span in the units one would say it in.
 
     >>> duration(0.0123), duration(4.56), duration(200), duration(7500)

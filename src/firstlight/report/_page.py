@@ -4,10 +4,11 @@ import functools
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from firstlight import plots
 from firstlight.records import ClaimRecord, FigureData, RunRecord
@@ -22,6 +23,8 @@ from firstlight.report._views import (
     learning_curves,
     run_view,
 )
+
+_View = TypeVar("_View", RunView, ClaimView)
 
 
 def render(
@@ -48,8 +51,8 @@ def render(
     view = ReportView(
         title=title,
         created=_date(created or datetime.now(UTC).isoformat()),
-        runs=tuple(run_views),
-        claims=tuple(claim_views),
+        runs=_anchored(run_views, [f"run-{run.id[:12]}" for run in run_views]),
+        claims=_anchored(claim_views, [claim.id for claim in claim_views]),
         papers=_sections(claim_views, _registered_papers() if papers is None else papers),
         environments=_environments([*run_views, *claim_views]),
     )
@@ -74,6 +77,16 @@ def _recorded_run(record: RunRecord, drawable: dict[str, FigureData]) -> RunView
         return run_view(record)
     drawable[curves.digest] = curves
     return run_view(record, figures=[curves.digest])
+
+
+def _anchored(views: Sequence[_View], names: Sequence[str]) -> tuple[_View, ...]:
+    # One claim may be shown at two scales; links need a name for each.
+    seen: Counter[str] = Counter()
+    anchored = []
+    for view, name in zip(views, names, strict=True):
+        seen[name] += 1
+        anchored.append(replace(view, anchor=name if seen[name] == 1 else f"{name}--{seen[name]}"))
+    return tuple(anchored)
 
 
 def _registered_papers() -> dict[str, str]:

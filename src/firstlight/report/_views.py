@@ -25,6 +25,7 @@ class RunView:
     created: str = ""
     versions: tuple[tuple[str, str], ...] = ()
     machine: str = ""
+    anchor: str = ""
 
 
 @dataclass(frozen=True)
@@ -44,12 +45,13 @@ class ClaimView:
     tolerance_reason: str = ""
     evidence: str = ""
     seeds: tuple[int, ...] = ()
-    seconds: float = 0.0
+    seconds: float | int = 0.0
     figures: tuple[str, ...] = ()
     command: str = ""
     created: str = ""
     versions: tuple[tuple[str, str], ...] = ()
     machine: str = ""
+    anchor: str = ""
 
     @property
     def as_expected(self) -> bool:

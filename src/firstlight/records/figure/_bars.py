@@ -87,6 +87,4 @@ def histogram(
         arrays[f"counts{number}"] = counts / width if density else counts
     theory_meta, theory_arrays = pack_series("theory", theory)
     words = {"labels": [str(label) for label in columns], "theory": theory_meta}
-    return FigureData(
-        "histogram", title, caption, as_axis(x), as_axis(y), meta=words, arrays=arrays | theory_arrays
-    )
+    return FigureData("histogram", title, caption, as_axis(x), as_axis(y), meta=words, arrays=arrays | theory_arrays)

@@ -53,9 +53,7 @@ class Axis:
         if not self.label.strip():
             raise ValueError("an axis needs a label that says what it measures; received an empty one")
         if self.scale not in get_args(Scale):
-            raise ValueError(
-                f"the scale of an axis is one of {', '.join(get_args(Scale))}; received {self.scale!r}"
-            )
+            raise ValueError(f"the scale of an axis is one of {', '.join(get_args(Scale))}; received {self.scale!r}")
 
     @property
     def text(self) -> str:
@@ -91,9 +89,7 @@ class FigureData:
         try:
             plain = json.loads(json.dumps(_thaw(self.meta), allow_nan=False))
         except (TypeError, ValueError) as error:
-            raise ValueError(
-                f"meta must be finite JSON; {error}. Put numbers that may be NaN in arrays"
-            ) from None
+            raise ValueError(f"meta must be finite JSON; {error}. Put numbers that may be NaN in arrays") from None
         object.__setattr__(self, "meta", _freeze(plain))
         frozen = {name: _frozen_array(name, self.arrays[name]) for name in sorted(self.arrays)}
         object.__setattr__(self, "arrays", MappingProxyType(frozen))
@@ -107,9 +103,7 @@ class FigureData:
             "caption": self.caption,
             **{name: axis and dataclasses.asdict(axis) for name, axis in self._axes().items()},
             "meta": _thaw(self.meta),
-            "arrays": {
-                name: {"dtype": a.dtype.str, "shape": list(a.shape)} for name, a in self.arrays.items()
-            },
+            "arrays": {name: {"dtype": a.dtype.str, "shape": list(a.shape)} for name, a in self.arrays.items()},
         }
 
     @functools.cached_property
@@ -130,9 +124,7 @@ class FigureData:
                 "Update firstlight, or make the figure again"
             )
         axes = {name: Axis(**header[name]) if header[name] else None for name in ("x", "y", "value")}
-        made = cls(
-            header["kind"], header["title"], header["caption"], **axes, meta=header["meta"], arrays=arrays
-        )
+        made = cls(header["kind"], header["title"], header["caption"], **axes, meta=header["meta"], arrays=arrays)
         if made.header()["arrays"] != header["arrays"]:
             raise ValueError(
                 f"the header names arrays {header['arrays']}; received {made.header()['arrays']}. "

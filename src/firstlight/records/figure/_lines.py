@@ -89,6 +89,4 @@ def scatter(
     meta, arrays = pack_series("series", series)
     fit_meta, fit_arrays = pack_series("fits", fits)
     words = {"series": meta, "fits": fit_meta, "identity": identity}
-    return FigureData(
-        "scatter", title, caption, as_axis(x), as_axis(y), meta=words, arrays=arrays | fit_arrays
-    )
+    return FigureData("scatter", title, caption, as_axis(x), as_axis(y), meta=words, arrays=arrays | fit_arrays)

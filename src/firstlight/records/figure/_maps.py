@@ -98,9 +98,7 @@ def phase(
         raise ValueError(f"rate must lie in [0, 1]; received values from {known.min()} to {known.max()}")
     theory_meta, theory_arrays = pack_series("theory", theory)
     axes = as_axis(x), as_axis(y), as_axis(value)
-    return FigureData(
-        "phase", title, caption, *axes, meta={"theory": theory_meta}, arrays=arrays | theory_arrays
-    )
+    return FigureData("phase", title, caption, *axes, meta={"theory": theory_meta}, arrays=arrays | theory_arrays)
 
 
 def alignment(
@@ -152,9 +150,7 @@ def circles(
     order = np.arange(len(array)) if index is None else index
     arrays = {"points": array, "index": as_floats("index", order, (len(array),))}
     words = {"cyclic": cyclic, "connect": connect}
-    return FigureData(
-        "circles", title, caption, as_axis(x), as_axis(y), as_axis(value), meta=words, arrays=arrays
-    )
+    return FigureData("circles", title, caption, as_axis(x), as_axis(y), as_axis(value), meta=words, arrays=arrays)
 
 
 def _colours(palette: Palette, center: Number, limits: tuple[Number, Number] | None) -> dict[str, Any]:

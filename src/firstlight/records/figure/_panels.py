@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from firstlight.records.figure._data import FigureData
 
 
-def panels(
-    figures: Sequence[FigureData], *, columns: int = 2, title: str = "", caption: str = ""
-) -> FigureData:
+def panels(figures: Sequence[FigureData], *, columns: int = 2, title: str = "", caption: str = "") -> FigureData:
     """Figures side by side, `columns` to a row; panels do not nest.
 
     >>> from firstlight.records.figure import circles
@@ -20,9 +18,7 @@ def panels(
     if columns < 1:
         raise ValueError(f"columns must be at least 1; received {columns}")
     if any(one.kind == "panels" for one in figures):
-        raise ValueError(
-            "panels do not nest; received a figure of kind 'panels'. Give what unpack_panels returns"
-        )
+        raise ValueError("panels do not nest; received a figure of kind 'panels'. Give what unpack_panels returns")
     arrays = {f"{number}/{name}": a for number, one in enumerate(figures) for name, a in one.arrays.items()}
     words = {"columns": min(columns, len(figures)), "panels": [one.header() for one in figures]}
     return FigureData("panels", title, caption, meta=words, arrays=arrays)
@@ -35,8 +31,6 @@ def unpack_panels(figure: FigureData) -> tuple[FigureData, ...]:
     parts = []
     for number, header in enumerate(figure.meta["panels"]):
         prefix = f"{number}/"
-        arrays = {
-            name.removeprefix(prefix): a for name, a in figure.arrays.items() if name.startswith(prefix)
-        }
+        arrays = {name.removeprefix(prefix): a for name, a in figure.arrays.items() if name.startswith(prefix)}
         parts.append(FigureData.from_parts(header, arrays))
     return tuple(parts)

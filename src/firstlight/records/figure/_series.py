@@ -60,9 +60,7 @@ def as_levels(name: str, levels: Mapping[str, Number]) -> list[tuple[str, float]
     checked = [(str(label), float(value)) for label, value in levels.items()]
     for label, value in checked:
         if not np.isfinite(value):
-            raise ValueError(
-                f"{name} {label!r} must be finite; received {value}. Leave out what is undefined"
-            )
+            raise ValueError(f"{name} {label!r} must be finite; received {value}. Leave out what is undefined")
     return checked
 
 
