@@ -177,9 +177,7 @@ def _bounds(constraints: Sequence[Any]) -> str:
         annotated_types.Lt: "<",
         annotated_types.Le: "≤",
     }
-    found = [
-        f"{signs[type(c)]} {getattr(c, type(c).__name__.lower())}" for c in constraints if type(c) in signs
-    ]
+    found = [f"{signs[type(c)]} {getattr(c, type(c).__name__.lower())}" for c in constraints if type(c) in signs]
     return f" {' and '.join(found)}" if found else ""
 
 
@@ -189,9 +187,7 @@ def _list(words: Sequence[Any], last: str = ", ") -> str:
 
 
 def _meant(given: Any, choices: Sequence[Any]) -> str:
-    close = (
-        get_close_matches(given, [str(c) for c in choices], n=1, cutoff=0.6) if isinstance(given, str) else []
-    )
+    close = get_close_matches(given, [str(c) for c in choices], n=1, cutoff=0.6) if isinstance(given, str) else []
     return f"; did you mean {_list(close)}?" if close else ""
 
 

@@ -95,9 +95,7 @@ _READINGS = {
 def _split(override: str) -> tuple[str, str]:
     path, equals, text = override.partition("=")
     if not equals or not path.strip():
-        raise SpecError(
-            [f"override {override!r}: write it as field=value, such as optimizer.learning_rate=0.01"]
-        )
+        raise SpecError([f"override {override!r}: write it as field=value, such as optimizer.learning_rate=0.01"])
     return path.strip(), text.strip()
 
 
@@ -146,9 +144,7 @@ def _index(values: list[Any], key: str, path: str) -> int:
 
 
 def _table(values: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
-    scalars = {
-        key: value for key, value in values.items() if not isinstance(value, dict) and value is not None
-    }
+    scalars = {key: value for key, value in values.items() if not isinstance(value, dict) and value is not None}
     tables = {key: value for key, value in values.items() if isinstance(value, dict)}
     lines = [f"{_key(key)} = {_value(value)}" for key, value in scalars.items()]
     if path and (lines or not tables):

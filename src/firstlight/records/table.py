@@ -58,8 +58,7 @@ class Table:
     def rows(self) -> list[tuple[int, dict[str, Any]]]:
         """The inverse of `from_rows`."""
         return [
-            (int(step), {name: column[i] for name, column in self.columns.items()})
-            for i, step in enumerate(self.step)
+            (int(step), {name: column[i] for name, column in self.columns.items()}) for i, step in enumerate(self.step)
         ]
 
     def scalars(self) -> dict[str, np.ndarray]:
@@ -92,9 +91,7 @@ class Table:
         try:
             return self.columns[name]
         except KeyError:
-            raise KeyError(
-                f"no column {name!r}; the columns are {', '.join(self.columns) or 'none'}"
-            ) from None
+            raise KeyError(f"no column {name!r}; the columns are {', '.join(self.columns) or 'none'}") from None
 
     def __contains__(self, name: str) -> bool:
         return name in self.columns
@@ -123,6 +120,8 @@ def _column(name: str, values: Any, rows: int) -> np.ndarray:
         raise ValueError(f"column {name!r} must hold real numbers; got {array.dtype}")
     dtype = np.float64 if array.ndim == 1 else array.dtype.newbyteorder("<")
     array = np.array(array, dtype=dtype, order="C")
+    if array.dtype.kind == "f":
+        array[np.isnan(array)] = np.nan  # one NaN of the many there are, so that equal tables have equal bits
     array.flags.writeable = False
     return array
 

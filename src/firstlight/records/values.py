@@ -31,9 +31,8 @@ def plain(value: Any) -> Any:
         return [plain(item) for item in value]
     array = np.asarray(value)
     if array.dtype.kind not in "biufU":
-        raise ValueError(
-            f"a record holds numbers, text, lists and tables; got {type(value).__name__} of {array.dtype}"
-        )
+        got = f"{type(value).__name__} ({array.dtype})"
+        raise ValueError(f"a record holds numbers, text, lists and tables of them; got {got}")
     return array.tolist()
 
 
