@@ -11,8 +11,8 @@ import optax
 
 from benchmarks._timing import best_seconds, result
 from firstlight import flow, models, tasks
-from firstlight.flow import Loss, Optimizer, Recording, Stop
-from firstlight.flow._program import Plan, TaskFacts, initial_state, programs
+from firstlight.flow import Loss, Optimizer, Recording, Stop, TaskFacts
+from firstlight.flow._program import Plan, initial_state, programs
 from firstlight.flow._train import Lane, _compiled_part, _data
 
 __all__ = ["dense_step_vs_gemm", "dense_step_vs_torch", "grok_z71_seconds", "vmap15_vs_loop"]

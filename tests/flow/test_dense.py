@@ -5,8 +5,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from firstlight import models, tasks
 from firstlight.flow import Loss, _dense, objective, outputs, value_and_grad
@@ -20,7 +18,7 @@ def _plain(model, inputs, targets, loss):
 
 def _compare(model, task, loss) -> None:
     targets = jnp.asarray(task.targets)
-    value, grads = value_and_grad(model, task.inputs, targets, loss)
+    value, grads = eqx.filter_jit(value_and_grad)(model, task.inputs, targets, loss)
     expected, expected_grads = _plain(model, task.inputs, targets, loss)
     np.testing.assert_allclose(value, expected, rtol=1e-10)
     assert jax.tree.structure(grads) == jax.tree.structure(expected_grads)
@@ -28,16 +26,14 @@ def _compare(model, task, loss) -> None:
         np.testing.assert_allclose(got, want, atol=1e-10 * float(jnp.abs(want).max() + 1))
 
 
-@given(width=st.integers(1, 200), activation=st.sampled_from(["quadratic", "relu", "silu", "poly(1,0.5)"]))
+@pytest.mark.parametrize(("width", "activation"), [(1, "relu"), (40, "quadratic"), (97, "silu"), (64, "poly(1,0.5)")])
 def test_any_width_in_blocks_equals_one_piece(width: int, activation: str) -> None:
     with jax.enable_x64(True), pytest.MonkeyPatch.context() as patch:
         patch.setattr(_dense, "_BLOCK_ELEMENTS", 1 << 10)
         patch.setattr(_dense, "_BLOCK_UNITS", 16)
         task = tasks.group_task("Z7")
         model = models.TwoLayer.init(jax.random.key(width), 14, width, 7, activation=activation, bias=width % 2 == 0)
-        np.testing.assert_allclose(
-            outputs(model, task.inputs), model(jnp.asarray(task.inputs.dense())), atol=1e-12
-        )
+        np.testing.assert_allclose(outputs(model, task.inputs), model(jnp.asarray(task.inputs.dense())), atol=1e-12)
         _compare(model, task, Loss(projection="samples", reduction="sum", factor=0.5))
 
 
@@ -46,7 +42,8 @@ def test_every_encoding_and_depth(encoding: str) -> None:
     with jax.enable_x64(True):
         template = np.random.default_rng(0).normal(size=6) if encoding == "template" else None
         task = tasks.group_task("Z6", encoding=encoding, template=template)
-        for loss in (Loss(), Loss(kind="cross_entropy")):
+        losses = (Loss(), Loss(kind="cross_entropy")) if task.is_classification else (Loss(),)
+        for loss in losses:
             dim = task.inputs.dim
             _compare(models.TwoLayer.init(jax.random.key(0), dim, 20, 6, activation="tanh"), task, loss)
             deep = models.Deep.init(jax.random.key(1), dim, (10, 10, 10), 6, activation="silu", residual=True)

@@ -1,8 +1,9 @@
 """Training: the same bits alone and together, whole and resumed; every ending has a status."""
 
 import functools
+import os
+import signal
 import threading
-import _thread
 
 import jax
 import numpy as np
@@ -82,23 +83,21 @@ def test_resume_is_bit_identical(tmp_path, batching: str, batch_size: int | None
     for a, b in zip(whole.lanes, resumed.lanes, strict=True):
         assert _same_bits(a.model, b.model)
         assert _same_bits(a.snapshots[10], b.snapshots[10])
-        assert [r for r in a.rows if r["step"] != 17] == [r for r in b.rows if r["step"] != 17]
+        assert a.rows == b.rows
 
 
 def test_ctrl_c_leaves_a_checkpoint_that_continues_to_the_same_end(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(_lane, "_CHUNK_SECONDS", 1e-4)
     whole = _train(steps=3000, recording=Recording(every=500))
-    timer = threading.Timer(0.0, _thread.interrupt_main)
+    pressed = threading.Event()
+
+    def press_ctrl_c(progress: flow.Progress) -> None:
+        if progress.step >= 500 and not pressed.is_set():
+            pressed.set()
+            os.kill(os.getpid(), signal.SIGINT)
+
     with pytest.raises(flow.TrainingInterrupted, match="resume=True continues") as caught:
-        flow.train(
-            MAKE,
-            _split,
-            steps=3000,
-            optimizer=ADAM,
-            recording=Recording(every=500),
-            checkpoint=tmp_path,
-            progress=lambda p: timer.start() if p.step == 500 and not timer.is_alive() and not timer.finished.is_set() else None,
-        )
+        _train(steps=3000, recording=Recording(every=500), checkpoint=tmp_path, progress=press_ctrl_c)
     assert caught.value.trajectory.status == "interrupted"
     assert 500 <= caught.value.trajectory.lanes[0].step < 3000
     resumed = _train(steps=3000, recording=Recording(every=500), checkpoint=tmp_path, resume=True)
@@ -180,11 +179,19 @@ def test_gram_training_follows_dense_training() -> None:
 def test_mini_batches_visit_every_row_once_an_epoch() -> None:
     split = TASK.split(count=40, seed=0)
 
-    def rows_seen(ctx: flow.Context) -> dict:
+    def weights(ctx: flow.Context) -> dict:
         return {"W": ctx.model.W}
 
     frozen = Optimizer(name="sgd", learning_rate=1.0, batch_size=8, layer_rates={"V": 0.0})
-    run = flow.train(MAKE, split, steps=5, optimizer=frozen, observables=(rows_seen,), recording=Recording(every=1), progress="off")
+    run = flow.train(
+        MAKE,
+        split,
+        steps=5,
+        optimizer=frozen,
+        observables=(weights,),
+        recording=Recording(every=1),
+        progress="off",
+    )
     moved = np.diff(run.lanes[0].arrays["W"], axis=0)
     touched = (np.abs(moved) > 0).any(axis=2).sum(axis=1)
     assert (touched <= 16).all()
@@ -193,7 +200,11 @@ def test_mini_batches_visit_every_row_once_an_epoch() -> None:
 
 def test_a_schedule_anneals_to_nothing() -> None:
     still = Schedule(shape="linear", final=0.0)
-    run = _train(optimizer=Optimizer(name="sgd", learning_rate=0.1, schedule=still), observables=(flow.standard, flow.norms), recording=Recording(every=1))
+    run = _train(
+        optimizer=Optimizer(name="sgd", learning_rate=0.1, schedule=still),
+        observables=(flow.standard, flow.norms),
+        recording=Recording(every=1),
+    )
     moved = run.frame["step_norm.W"].to_numpy()[1:]
     assert moved[-1] < 0.2 * moved[0]
 
@@ -208,7 +219,7 @@ def test_bad_input_is_named() -> None:
     with pytest.raises(ValueError, match=r"snapshots must be recorded steps; \[3\]"):
         _train(snapshots=(3,))
     wrong = functools.partial(models.TwoLayer.init, inputs=10, width=8, outputs=7)
-    with pytest.raises(ValueError, match="takes inputs of dimension 10, the task .* has 14"):
+    with pytest.raises(ValueError, match="takes inputs of dimension 10, the task Z7 has 14"):
         flow.train(wrong, _split, steps=1)
 
 

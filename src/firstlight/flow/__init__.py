@@ -13,9 +13,8 @@ from firstlight.flow._checkpoint import CheckpointError
 from firstlight.flow._dense import outputs, value_and_grad
 from firstlight.flow._lens import Lens
 from firstlight.flow._objective import accuracy, objective, target_matrix
-from firstlight.flow._observe import Context, Observable, norms, standard
+from firstlight.flow._observe import Context, Observable, TaskFacts, norms, standard
 from firstlight.flow._optimizer import is_coupled, schedule
-from firstlight.flow._program import TaskFacts
 from firstlight.flow._progress import Progress
 from firstlight.flow._train import Lane, TrainingInterrupted, train, train_lanes
 from firstlight.flow._trajectory import LaneResult, Trajectory

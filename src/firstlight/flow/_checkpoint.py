@@ -22,7 +22,7 @@ class CheckpointError(ValueError):
 
 
 def save_checkpoint(path: Path, state: State, lanes: Sequence[Mapping[str, Any]], identity: Mapping[str, Any]) -> None:
-    """Write `state` and each lane's progress (rows, snapshots, outcome) so that a crash leaves the old file or the new."""
+    """Write `state` and each lane's rows, snapshots and outcome; a crash leaves the old file or the new."""
     arrays = {f"state.{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
     notes = []
     for i, lane in enumerate(lanes):
@@ -36,8 +36,12 @@ def save_checkpoint(path: Path, state: State, lanes: Sequence[Mapping[str, Any]]
             for j, leaf in enumerate(jax.tree.leaves(lane["final"])):
                 arrays[f"lane.{i}.final.{j}"] = np.asarray(leaf)
         notes.append({"outcome": lane["outcome"]})
-    header = {"format": str(FORMAT), "identity": json.dumps(identity, sort_keys=True), "lanes": json.dumps(notes)}
-    payload = save({k: np.ascontiguousarray(v) for k, v in arrays.items()}, header)
+    header = {
+        "format": str(FORMAT),
+        "identity": json.dumps(identity, sort_keys=True),
+        "lanes": json.dumps(notes),
+    }
+    payload = save({k: np.asarray(v, order="C") for k, v in arrays.items()}, header)
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, suffix=".part", delete=False) as part:
         part.write(payload)

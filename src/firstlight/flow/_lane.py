@@ -16,7 +16,7 @@ from firstlight.flow._checkpoint import load_checkpoint, save_checkpoint
 from firstlight.flow._program import Compiled, Data, Plan, Programs, State
 from firstlight.flow._progress import Reporter
 from firstlight.flow._trajectory import LaneResult
-from firstlight.records.spec import Stop
+from firstlight.records.spec import Recording, Stop
 from firstlight.records.status import RunStatus
 
 _CHUNK_SECONDS = 0.5  # the longest stretch between two looks at Ctrl-C and the progress bar
@@ -27,11 +27,16 @@ class Settings:
     """How long, and what is written down when."""
 
     steps: int
-    record: tuple[int, ...]
+    recording: Recording
     stop: tuple[Stop, ...]
     snapshots: frozenset[int]
     checkpoint_seconds: float
     resume: bool
+
+    @property
+    def record(self) -> tuple[int, ...]:
+        """The recorded steps."""
+        return self.recording.steps(self.steps)
 
 
 @dataclass
@@ -129,7 +134,12 @@ class Driver:
             row = {k: v.item() if isinstance(v, np.ndarray | np.generic) and v.ndim == 0 else v for k, v in row.items()}
             loss = row.get("train_loss", 0.0)
             if not np.isfinite(loss):
-                log.end("diverged", step, f"the loss was {loss} at step {step}; lower the learning rate", self._model(i))
+                log.end(
+                    "diverged",
+                    step,
+                    f"the loss was {loss} at step {step}; lower the learning rate",
+                    self._model(i),
+                )
                 continue
             log.rows.append(row)
             if step in self.settings.snapshots:
@@ -177,12 +187,14 @@ class Driver:
     def _restore(self) -> None:
         one = jax.tree.map(lambda a: a[0] if self.plan.batched else a, self.state.params)
         self.state, lanes = load_checkpoint(self.path, self.state, one, self.identity)  # type: ignore[arg-type]
+        wanted = set(self.settings.record)
         for log, stored in zip(self._logs, lanes, strict=True):
-            rows = stored["rows"]
-            log.rows = [{k: v.item() if np.ndim(v) == 0 else v for k, v in row.items()} for row in rows]
+            # A run that is made longer recorded its old last step, which the longer run may not.
+            kept = [row for row in stored["rows"] if int(row["step"]) in wanted]
+            log.rows = [{k: v.item() if np.ndim(v) == 0 else v for k, v in row.items()} for row in kept]
             log.snapshots = stored["snapshots"]
-            outcome = stored["outcome"]
-            if outcome is not None and not (outcome[0] == "finished" and not outcome[2] and outcome[1] < self.settings.steps):
-                log.outcome = tuple(outcome)
+            ended = stored["outcome"]
+            if ended is not None and (ended[0] != "finished" or ended[2] or ended[1] >= self.settings.steps):
+                log.outcome = tuple(ended)
                 log.final = eqx.combine(stored["final"], self.plan.static)
             self.reporter.resumed(log.index, self._step)

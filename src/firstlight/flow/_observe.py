@@ -9,8 +9,18 @@ from jaxtyping import Array
 
 from firstlight.flow import _dense
 from firstlight.flow._objective import accuracy, objective
+from firstlight.groups import Group
+from firstlight.models import parameter_names
 from firstlight.records.spec import Loss
-from firstlight.tasks import Task
+
+
+@dataclass(frozen=True)
+class TaskFacts:
+    """What an observable may know of a task beside its arrays; equal facts share a compilation."""
+
+    name: str
+    outputs: int
+    group: Group | None
 
 
 @dataclass(frozen=True)
@@ -18,7 +28,8 @@ class Context:
     """Everything an observable may look at; what it does not touch is not computed.
 
     `previous` holds the parameters one step earlier (equal to `model` at step 0) and `gradients` the gradient of
-    the training loss at `model`, without weight decay. `task` carries names and the group, never traced arrays.
+    the training loss at `model`, without weight decay. `task` carries the name, the number of outputs and the
+    group, never rows.
     """
 
     step: Array
@@ -30,7 +41,7 @@ class Context:
     test_inputs: Any
     test_targets: Array
     loss: Loss
-    task: Task
+    task: TaskFacts
 
 
 Observable = Callable[[Context], Mapping[str, Array]]
@@ -52,8 +63,6 @@ def standard(ctx: Context) -> dict[str, Array]:
 
 def norms(ctx: Context) -> dict[str, Array]:
     """Frobenius norm of each parameter and of its last step, in columns `norm.<name>` and `step_norm.<name>`."""
-    from firstlight.models import parameter_names
-
     now, before = parameter_names(ctx.model), parameter_names(ctx.previous)
     values = {f"norm.{name}": jnp.linalg.norm(array.ravel()) for name, array in now.items()}
     moved = {f"step_norm.{name}": jnp.linalg.norm((now[name] - before[name]).ravel()) for name in now}

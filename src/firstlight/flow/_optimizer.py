@@ -37,7 +37,7 @@ def is_coupled(optimizer: Optimizer) -> bool:
     return optimizer.decay == "coupled"
 
 
-def schedule(shape: Schedule, step: Array, steps: Array | int) -> Float[Array, ""]:
+def schedule(shape: Schedule, step: Array | int, steps: Array | int) -> Float[Array, ""]:
     """Multiplier of the learning rate at `step` of `steps`: warm-up, then constant, linear or cosine decay.
 
     >>> [round(float(schedule(Schedule(shape="linear"), s, 4)), 2) for s in range(4)]
@@ -80,7 +80,13 @@ def init(optimizer: Optimizer, params: Any) -> Any:
 
 
 def update(
-    optimizer: Optimizer, rates: Rates, params: Any, grads: Any, state: Any, step: Array, steps: Array | int
+    optimizer: Optimizer,
+    rates: Rates,
+    params: Any,
+    grads: Any,
+    state: Any,
+    step: Array | int,
+    steps: Array | int,
 ) -> tuple[Any, Any]:
     """One step: parameters and state after it."""
 

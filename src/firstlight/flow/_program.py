@@ -17,9 +17,8 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from firstlight.flow import _dense, _optimizer
-from firstlight.flow._observe import Context, Observable
+from firstlight.flow._observe import Context, Observable, TaskFacts
 from firstlight.flow.population import population_value_and_grad
-from firstlight.groups import Group
 from firstlight.records.spec import Loss, Optimizer
 
 
@@ -42,15 +41,6 @@ class Data(NamedTuple):
     rates: _optimizer.Rates
     key: Array
     steps: Array
-
-
-@dataclass(frozen=True)
-class TaskFacts:
-    """What an observable may know of a task beside its arrays; equal facts share a compilation."""
-
-    name: str
-    outputs: int
-    group: Group | None
 
 
 @dataclass(frozen=True)

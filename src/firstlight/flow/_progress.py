@@ -57,7 +57,13 @@ class Reporter:
     def _draw(self, done: int) -> None:
         if self._bar is None:
             from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                TextColumn,
+                TimeElapsedColumn,
+                TimeRemainingColumn,
+            )
             from rich.progress import Progress as Bar
 
             columns = (TextColumn(self._label), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())

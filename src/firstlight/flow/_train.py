@@ -17,8 +17,8 @@ import numpy as np
 
 from firstlight.flow import _optimizer
 from firstlight.flow._lane import Driver, Settings
-from firstlight.flow._observe import Observable, standard
-from firstlight.flow._program import Data, Plan, State, TaskFacts, initial_state, programs
+from firstlight.flow._observe import Observable, TaskFacts, standard
+from firstlight.flow._program import Data, Plan, State, initial_state, programs
 from firstlight.flow._progress import ProgressOption, Reporter
 from firstlight.flow._trajectory import LaneResult, Trajectory
 from firstlight.flow.population import population_is_cheaper
@@ -88,7 +88,7 @@ def train(
     lanes = []
     with jax.enable_x64(dtype == "float64"):
         for seed in seeds:
-            network = model if isinstance(model, eqx.Module) else model(jax.random.key(seed))
+            network = model if isinstance(model, TwoLayer | Deep) else model(jax.random.key(seed))
             lanes.append(Lane(int(seed), network, data if isinstance(data, Split) else data(int(seed)), optimizer))
     return train_lanes(lanes, loss=loss or Loss(), steps=steps, **options)
 
@@ -134,7 +134,7 @@ def train_lanes(
     batched = batching == "vmap" or (batching == "auto" and jax.default_backend() != "cpu")
     settings = Settings(
         steps=steps,
-        record=recording.steps(steps),
+        recording=recording,
         stop=tuple(stop),
         snapshots=frozenset(snapshots),
         checkpoint_seconds=checkpoint_seconds,
@@ -165,7 +165,7 @@ def _plan(
     shared = [_compiled_part(lane.optimizer) for lane in lanes]
     if len(set(shared)) > 1:
         raise ValueError(f"lanes may differ in learning_rate and weight_decay only, got {sorted(set(shared))}")
-    if first.model.apply is None or first.split.train_inputs.dim != _input_dim(first.model):
+    if first.split.train_inputs.dim != _input_dim(first.model):
         raise ValueError(
             f"the model takes inputs of dimension {_input_dim(first.model)}, the task {task.name} has "
             f"{first.split.train_inputs.dim}; build the model with inputs={first.split.train_inputs.dim}"
@@ -220,6 +220,8 @@ def _population_possible(lane: Lane, loss: Loss) -> tuple[bool, str]:
 
 def _is_clean(task: Any) -> bool:
     """Whether every pair's target is its product."""
+    if task.group is None or not isinstance(task.inputs, IndexInputs):
+        return False
     M = task.group.order
     rows = np.asarray(task.inputs.rows)
     return len(rows) == M * M and bool(
@@ -251,7 +253,7 @@ def _identity(plan: Plan, lanes: Sequence[Lane], members: Sequence[int], setting
         split = lanes[i].split
         for leaf in jax.tree.leaves((split.train_inputs, split.train_targets, split.test_inputs, split.test_targets)):
             digest.update(np.ascontiguousarray(leaf).tobytes())
-    fixed = plan.optimizer.schedule.shape == "constant"
+    fixed = plan.optimizer.schedule.shape == "constant" and settings.recording.points is None
     return {
         "task": plan.task.name,
         "data": digest.hexdigest()[:16],
@@ -260,7 +262,7 @@ def _identity(plan: Plan, lanes: Sequence[Lane], members: Sequence[int], setting
         "loss": plan.loss.model_dump(mode="json"),
         "optimizer": [lanes[i].optimizer.model_dump(mode="json") for i in members],
         "seeds": [lanes[i].seed for i in members],
-        "record": [s for s in settings.record if s < settings.steps][:1000],
+        "recording": settings.recording.model_dump(mode="json"),
         "steps": "any" if fixed else settings.steps,
         "gram": plan.population,
         "batched": plan.batched,

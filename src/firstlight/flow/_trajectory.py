@@ -57,12 +57,15 @@ class Trajectory:
         """Tidy: one row per (seed, recorded step), one column per scalar observable."""
         parts = [lane.frame.assign(seed=lane.seed) for lane in self.lanes]
         frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["seed", "step"])
-        return frame[["seed", "step", *(c for c in frame.columns if c not in ("seed", "step"))]]
+        return frame.reindex(columns=["seed", "step", *(c for c in frame.columns if c not in ("seed", "step"))])
 
     @property
     def status(self) -> RunStatus:
         """The worst status of any lane: finished, interrupted, diverged, failed."""
-        return max((lane.status for lane in self.lanes), key=_WORST_LAST.index, default="finished")
+        worst: RunStatus = "finished"
+        for status in _WORST_LAST:
+            worst = status if any(lane.status == status for lane in self.lanes) else worst
+        return worst
 
     @property
     def models(self) -> tuple[Any, ...]:
@@ -74,8 +77,9 @@ class Trajectory:
         frame = self.frame
         if observable not in frame.columns:
             raise ValueError(f"no observable {observable!r}; this trajectory has {list(frame.columns[2:])}")
-        hit = frame[frame[observable] >= at_least].groupby("seed")["step"].min()
-        return hit.reindex([lane.seed for lane in self.lanes])
+        reached = frame.loc[frame[observable] >= at_least]
+        first = {seed: rows["step"].min() for seed, rows in reached.groupby("seed")}
+        return pd.Series({lane.seed: first.get(lane.seed, float("nan")) for lane in self.lanes}, name=observable)
 
     def __repr__(self) -> str:
         seeds = len(self.lanes)
@@ -83,7 +87,12 @@ class Trajectory:
 
     def _repr_html_(self) -> str:
         rows = [
-            {"seed": lane.seed, "status": lane.status, "note": lane.message, **(lane.rows[-1] if lane.rows else {})}
+            {
+                "seed": lane.seed,
+                "status": lane.status,
+                "note": lane.message,
+                **(lane.rows[-1] if lane.rows else {}),
+            }
             for lane in self.lanes
         ]
         scalars = [{k: v for k, v in row.items() if np.ndim(v) == 0} for row in rows]
