@@ -10,7 +10,7 @@ import pytest
 
 from firstlight import report
 from firstlight.records import ClaimRecord, RunRecord, RunSpec, Table, figure
-from firstlight.records.figure import FigureData, Series
+from firstlight.records.figure import Series
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plots"))
 from figure_examples import HOSTILE, kinds
@@ -86,7 +86,7 @@ def _run(**changes) -> RunRecord:
         "seconds": 200.0,
         "message": "Memorised at 5, generalised at 9.",
         "table": Table([0, 10], columns),
-        "summary": {"final_test_accuracy": 0.9},
+        "summary": {"final_test_accuracy": 0.9, "story": "It grokked.", "lens": {"a": 1}},
         "created": "2026-01-01T00:00:00+00:00",
     }
     return RunRecord(**(values | changes))
@@ -116,7 +116,8 @@ def everything() -> str:
         _claim(4, id="agf.figure-5", paper="agf", scale="paper"),
         _claim(5, id="new.lemma-1", paper="new", figures=(some[2].digest,)),
     ]
-    runs = [_run(), _run(status="diverged", table=Table())]
+    curves = report.run_view(_run(), figures=[some[1].digest])
+    runs = [curves, _run(status="diverged", table=Table())]
     return _render(runs=runs, claims=claims, figures={one.digest: one for one in some})
 
 
@@ -153,6 +154,7 @@ def test_says_everything_the_records_say(everything):
         "6 claims checked",
         "2 not as expected",
         "The run finished after 10 steps in 3 min 20 s.",
+        "It grokked.",
         "Memorised at 5, generalised at 9.",
         "final test accuracy 0.9",
         'group = "Z71"',
@@ -193,7 +195,7 @@ def test_sections_follow_the_papers_and_rows_can_be_filtered(everything):
 
 def test_a_figure_shown_twice_is_drawn_twice(everything):
     title = kinds()["curves"].title
-    assert sum(tag == "title" and True for tag, _ in Page(everything).elements) == 1 + 2 + 3 + 1 + 1 + 1
+    assert sum(tag == "title" and True for tag, _ in Page(everything).elements) == 1 + 1 + 3 + 1 + 1 + 1
     assert everything.count(title) >= 3
 
 
@@ -251,18 +253,6 @@ def test_written_whole(tmp_path):
     path = report.write(tmp_path / "new" / "report.html", claims=[_claim()], papers=PAPERS)
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert [one.name for one in path.parent.iterdir()] == ["report.html"]
-
-
-def test_learning_curves_take_what_was_recorded():
-    both = report.learning_curves(_run(), stages=[("lazy", 0, 5)])
-    assert isinstance(both, FigureData)
-    accuracy, loss = figure.unpack_panels(both)
-    assert [one.label for one in figure.unpack_series(accuracy)] == ["training data", "test data"]
-    assert [one.label for one in figure.unpack_series(loss)] == ["training data"]
-    assert loss.y is not None
-    assert loss.y.scale == "log"
-    assert accuracy.meta["stages"] == (("lazy", 0.0, 5.0),)
-    assert report.learning_curves(_run(table=Table())) is None
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,6 @@ from firstlight.report._views import (
     ReportView,
     RunView,
     claim_view,
-    learning_curves,
     run_view,
 )
 
@@ -27,7 +26,6 @@ __all__ = [
     "RunView",
     "claim_view",
     "duration",
-    "learning_curves",
     "quantities",
     "render",
     "run_view",

@@ -20,7 +20,6 @@ from firstlight.report._views import (
     ReportView,
     RunView,
     claim_view,
-    learning_curves,
     run_view,
 )
 
@@ -40,13 +39,13 @@ def render(
 
     **Arguments:**
 
-    - `runs`, `claims`: records, or views of them; a run's record brings its learning curves.
+    - `runs`, `claims`: records, or views of them; `run_view(record, figures=…)` adds figures to a run.
     - `figures`: digest → figure, for the digests that the runs and the claims name.
     - `papers`: key → title, in the order of the sections; the registered papers if not given.
     - `created`: when the page was made, as ISO 8601; now if not given.
     """
     drawable = dict(figures or {})
-    run_views = [run if isinstance(run, RunView) else _recorded_run(run, drawable) for run in runs]
+    run_views = [run if isinstance(run, RunView) else run_view(run) for run in runs]
     claim_views = [claim if isinstance(claim, ClaimView) else claim_view(claim) for claim in claims]
     view = ReportView(
         title=title,
@@ -69,14 +68,6 @@ def write(path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> Path:
     '<!doctype html>'
     """
     return write_atomically(path, render(*args, **kwargs).encode())
-
-
-def _recorded_run(record: RunRecord, drawable: dict[str, FigureData]) -> RunView:
-    curves = learning_curves(record)
-    if curves is None:
-        return run_view(record)
-    drawable[curves.digest] = curves
-    return run_view(record, figures=[curves.digest])
 
 
 def _anchored(views: Sequence[_View], names: Sequence[str]) -> tuple[_View, ...]:

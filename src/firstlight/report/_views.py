@@ -1,10 +1,9 @@
 """What the page shows of a run, of a claim and of the whole, as text that is ready to be set."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from firstlight.records import ClaimRecord, DeepModel, FigureData, GroupTask, ParityTask, RunRecord, RunSpec
-from firstlight.records import figure as figures
+from firstlight.records import ClaimRecord, DeepModel, GroupTask, ParityTask, RunRecord, RunSpec
 from firstlight.records.specfile import dump_toml
 from firstlight.records.status import RunStatus, Verdict
 from firstlight.report._format import Quantity, duration, machine_text, quantities, text_of
@@ -122,20 +121,25 @@ def claim_view(record: ClaimRecord) -> ClaimView:
 
 
 def run_view(record: RunRecord, *, story: Sequence[str] = (), figures: Sequence[str] = ()) -> RunView:
-    """What the page shows of a run's record; `story` tells in sentences what happened, beyond how it ended.
+    """What the page shows of a run's record, with the figures of these digests.
+
+    `story` tells in sentences what happened; if not given, the `story` in the record's summary does.
 
     >>> record = RunRecord(spec=RunSpec(), status="finished", steps=500, seconds=12.0)
     >>> run_view(record).title, run_view(record).story
     ('Z71, two layers, width 2048, seed 0', ('The run finished after 500 steps in 12 s.',))
     """
     ending = f"The run {_ENDINGS[record.status]} after {record.steps} steps in {duration(record.seconds)}."
-    told = [ending, *story, record.message]
+    told = [ending, *(story or [str(record.summary.get("story", ""))]), record.message]
+    facts = {
+        name: value for name, value in record.summary.items() if name != "story" and not isinstance(value, Mapping)
+    }
     return RunView(
         id=record.id,
         title=record.spec.name or _describe(record.spec),
         status=record.status,
         story=tuple(sentence for sentence in told if sentence),
-        facts=tuple((name.replace("_", " "), text_of(value)) for name, value in record.summary.items()),
+        facts=tuple((name.replace("_", " "), text_of(value)) for name, value in facts.items()),
         figures=tuple(figures),
         spec=dump_toml(record.spec, full=True),
         command="firstlight run spec.toml",
@@ -143,31 +147,6 @@ def run_view(record: RunRecord, *, story: Sequence[str] = (), figures: Sequence[
         versions=tuple(record.versions.items()),
         machine=machine_text(record.machine),
     )
-
-
-def learning_curves(
-    record: RunRecord, *, stages: Sequence[tuple[str, float | int, float | int]] = ()
-) -> FigureData | None:
-    """Accuracy and loss over steps, for training and test data, as far as the run recorded them.
-
-    >>> from firstlight.records import Table
-    >>> table = Table([0, 10], {"train_loss": [1.0, 0.1], "test_loss": [1.0, 0.9]})
-    >>> learning_curves(RunRecord(spec=RunSpec(), status="finished", table=table)).kind
-    'curves'
-    """
-    shown = []
-    columns = record.table.scalars()
-    for y in (figures.Axis("accuracy"), figures.Axis("loss", scale="log")):
-        series = [
-            figures.Series(name, record.table.step, columns[f"{part}_{y.label}"])
-            for part, name in (("train", "training data"), ("test", "test data"))
-            if f"{part}_{y.label}" in columns
-        ]
-        if series:
-            shown.append(figures.curves(series, x="step", y=y, title=y.label.capitalize(), stages=stages))
-    if len(shown) < 2:
-        return shown[0] if shown else None
-    return figures.panels(shown, columns=2, title="Learning curves")
 
 
 _ENDINGS = {
