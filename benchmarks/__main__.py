@@ -14,6 +14,8 @@ from rich.table import Table
 import benchmarks
 
 RESULTS = Path(__file__).with_name("results.json")
+README = Path(__file__).parent.parent / "README.md"
+OPEN, CLOSE = "<!-- benchmarks -->", "<!-- /benchmarks -->"
 
 
 def registry() -> dict[str, Callable[[], dict]]:
@@ -31,6 +33,25 @@ def met(entry: dict) -> str:
         return "–"
     higher = entry["better"] == "higher"
     return "yes" if (entry["value"] >= entry["target"] if higher else entry["value"] <= entry["target"]) else "no"
+
+
+def readme_table(results: dict[str, dict]) -> str:
+    """The table that the README quotes, between its two markers."""
+    lines = ["| benchmark | measured | target | compared with |", "|---|---|---|---|"]
+    for name, entry in sorted(results.items()):
+        sign = "≥" if entry["better"] == "higher" else "≤"
+        target = "" if entry["target"] is None else f"{sign} {entry['target']:g}"
+        base = entry["baseline"]
+        measured = f"{entry['value']:.3g} {entry['unit']}"
+        lines.append(f"| `{name}` | {measured} | {target} | {base['name']}: {base['value']:.3g} |")
+    return "\n".join([OPEN, *lines, CLOSE])
+
+
+def quote(results: dict[str, dict]) -> None:
+    """Write the table into the README."""
+    text = README.read_text()
+    before, after = text.split(OPEN)[0], text.split(CLOSE)[1]
+    README.write_text(before + readme_table(results) + after)
 
 
 def main() -> None:
@@ -55,6 +76,7 @@ def main() -> None:
         part = RESULTS.with_suffix(".part")
         part.write_text(json.dumps(dict(sorted(results.items())), indent=2) + "\n")
         os.replace(part, RESULTS)
+    quote(results)
     console.print(table)
 
 

@@ -18,11 +18,20 @@ from firstlight.flow._optimizer import is_coupled, schedule
 from firstlight.flow._progress import Progress
 from firstlight.flow._train import Lane, TrainingInterrupted, train, train_lanes
 from firstlight.flow._trajectory import LaneResult, Trajectory
+from firstlight.flow.gradient_flow import Flow, gradient_flow
+from firstlight.flow.population import (
+    feature_gram,
+    feature_target,
+    population_is_cheaper,
+    population_loss,
+    population_value_and_grad,
+)
 from firstlight.records.spec import Loss, Optimizer, Recording, Schedule, Stop
 
 __all__ = [
     "CheckpointError",
     "Context",
+    "Flow",
     "Lane",
     "LaneResult",
     "Lens",
@@ -37,10 +46,16 @@ __all__ = [
     "TrainingInterrupted",
     "Trajectory",
     "accuracy",
+    "feature_gram",
+    "feature_target",
+    "gradient_flow",
     "is_coupled",
     "norms",
     "objective",
     "outputs",
+    "population_is_cheaper",
+    "population_loss",
+    "population_value_and_grad",
     "schedule",
     "standard",
     "target_matrix",
