@@ -79,9 +79,7 @@ class Outcome:
             "inconclusive": "say what is missing",
         }.get(self.status)
         if needed and not self.evidence.strip():
-            raise ValueError(
-                f"an outcome that is {self.status} needs evidence: {needed}".replace("is holds", "holds")
-            )
+            raise ValueError(f"an outcome that is {self.status} needs evidence: {needed}".replace("is holds", "holds"))
         object.__setattr__(self, "measured", plain(self.measured))
         object.__setattr__(self, "expected", plain(self.expected))
 
@@ -137,9 +135,7 @@ class Claim:
         if "holds-as-corrected" in verdicts and self.corrected is None:
             raise ValueError(f"{self.id} is expected to hold as corrected; give the corrected statement")
         if self.corrected is not None and not self.counterexample:
-            raise ValueError(
-                f"{self.id} corrects the printed statement; give the counterexample with its numbers"
-            )
+            raise ValueError(f"{self.id} corrects the printed statement; give the counterexample with its numbers")
         if self.tolerance is not None and not self.tolerance_reason:
             raise ValueError(f"{self.id} has a tolerance; give its tolerance_reason")
 

@@ -93,9 +93,7 @@ def _match(pattern: str, known: tuple[Claim, ...]) -> list[Claim]:
         return found
     papers = [paper.key for paper in PAPERS]
     if text in papers:
-        raise UnknownClaim(
-            f"no claim of {text} is registered yet; `firstlight claims list` shows those that are"
-        )
-    close = get_close_matches(text, [*papers, *(claim.id for claim in known)], n=3, cutoff=0.6)
-    hint = f"did you mean {' or '.join(close)}? " if close else ""
+        raise UnknownClaim(f"no claim of {text} is registered yet; `firstlight claims list` shows those that are")
+    close = get_close_matches(text, [*papers, *(claim.id for claim in known)], n=1, cutoff=0.6)
+    hint = f"did you mean {close[0]}? " if close else ""
     raise UnknownClaim(f"no claim matches {pattern!r}; {hint}`firstlight claims list` shows them all")

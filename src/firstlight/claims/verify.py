@@ -39,9 +39,7 @@ def verify(claim: Claim, setting: Setting) -> tuple[ClaimRecord, tuple[FigureDat
     ('holds', True)
     """
     if setting.scale not in claim.scales:
-        raise ValueError(
-            f"{claim.id} is checked at scale {' and '.join(claim.scales)}; got {setting.scale!r}"
-        )
+        raise ValueError(f"{claim.id} is checked at scale {' and '.join(claim.scales)}; got {setting.scale!r}")
     start = time.perf_counter()
     outcome = _outcome(claim, setting)
     record = ClaimRecord(
@@ -149,9 +147,7 @@ def _check(claim: Claim, setting: Setting, store: Store | None) -> ClaimRecord:
 
 
 def _teller(moment: Moment, progress: Callable[[Moment], None]) -> Callable[[float, str], None]:
-    return lambda fraction, note="": progress(
-        replace(moment, fraction=min(max(fraction, 0.0), 1.0), note=note)
-    )
+    return lambda fraction, note="": progress(replace(moment, fraction=min(max(fraction, 0.0), 1.0), note=note))
 
 
 def _decided(store: Store, scale: Scale, seeds: tuple[int, ...]) -> dict[str, ClaimRecord]:

@@ -4,13 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
+from rich.text import Text
 
 from firstlight.cli import exits, screen
 from firstlight.cli.options import JsonOption, Pattern
 
-app = App(
-    name="claims", help="List and show the statements, figures and tables that can be checked.", sort_key=6
-)
+app = App(name="claims", help="List and show the statements, figures and tables that can be checked.", sort_key=6)
 
 
 @app.command(name="list")
@@ -22,9 +21,7 @@ def list_claims(*patterns: Pattern, json: JsonOption = False) -> int:
     if json:
         screen.print_json([_listed(claim) for claim in found])
         return exits.OK
-    rows = [
-        (claim.id, claim.locator, claim.title, _expected(claim), ", ".join(claim.needs)) for claim in found
-    ]
+    rows = [(claim.id, claim.locator, claim.title, _expected(claim), ", ".join(claim.needs)) for claim in found]
     screen.print_table(("id", "where", "what", "expected verdict", "needs"), rows)
     return exits.OK
 
@@ -43,10 +40,8 @@ def show(*patterns: Pattern, json: JsonOption = False) -> int:
             print()
         for name, value in _shown(claim).items():
             if value not in (None, "", (), []):
-                screen.out().print(
-                    f"[bold]{name.replace('_', ' ')}[/bold]  ", _words(value), sep="", soft_wrap=True
-                )
-        screen.out().print(f"[bold]check it[/bold]  firstlight reproduce {claim.id}")
+                _print_named(name.replace("_", " "), _words(value))
+        _print_named("check it", f"firstlight reproduce {claim.id}")
     return exits.OK
 
 
@@ -54,9 +49,7 @@ def show(*patterns: Pattern, json: JsonOption = False) -> int:
 def docs(
     *,
     folder: Annotated[Path, Parameter(help="Where the pages are.")] = Path("docs"),
-    check: Annotated[
-        bool, Parameter(negative="", help="Write nothing; exit with 1 if a page is out of date.")
-    ] = False,
+    check: Annotated[bool, Parameter(negative="", help="Write nothing; exit with 1 if a page is out of date.")] = False,
 ) -> int:
     """Write docs/claims.md and docs/errata.md from the registry."""
     from firstlight.claims import pages
@@ -106,6 +99,10 @@ def _shown(claim) -> dict:
         "tolerance": tolerance,
         "tolerance_reason": claim.tolerance_reason,
     }
+
+
+def _print_named(name: str, text: str) -> None:
+    screen.out().print(Text.assemble((name, "bold"), "  ", text), soft_wrap=True)
 
 
 def _words(value) -> str:

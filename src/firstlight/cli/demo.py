@@ -66,11 +66,7 @@ def demo_spec(seed: int = 0, quick: bool = False) -> Any:
 def _require_writable(out: Path) -> None:
     """Say so before the training, not after it."""
     if out.is_dir() or not out.absolute().parent.is_dir():
-        problem = (
-            "is a folder"
-            if out.is_dir()
-            else f"cannot be written, there is no folder {out.absolute().parent}"
-        )
+        problem = "is a folder" if out.is_dir() else f"cannot be written, there is no folder {out.absolute().parent}"
         raise exits.UserError(f"--out: {out} {problem}; give the name of a file to write")
 
 

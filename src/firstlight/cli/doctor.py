@@ -11,9 +11,7 @@ from firstlight.cli.options import JsonOption
 def doctor(
     *,
     json: JsonOption = False,
-    measure: Annotated[
-        bool, Parameter(help="Measure how fast the machine is, which takes about two seconds.")
-    ] = True,
+    measure: Annotated[bool, Parameter(help="Measure how fast the machine is, which takes about two seconds.")] = True,
 ) -> int:
     """Show versions, cores, measured speed, and which extras are missing and how to get them."""
     from firstlight.claims import EXTRAS, extra_is_installed, install_command
@@ -58,7 +56,5 @@ def _show(facts: dict) -> None:
     print()
     screen.print_table(("version", ""), facts["versions"].items())
     print()
-    extras = [
-        (name, "installed" if there else facts["missing"][name]) for name, there in facts["extras"].items()
-    ]
+    extras = [(name, "installed" if there else facts["missing"][name]) for name, there in facts["extras"].items()]
     screen.print_table(("extra", ""), extras)

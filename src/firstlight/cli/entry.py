@@ -35,11 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.BROKEN_PIPE
     except KeyboardInterrupt as interruption:
-        how = (
-            interruption.how_to_go_on
-            if isinstance(interruption, exits.Interrupted)
-            else "nothing was left half done"
-        )
+        how = interruption.how_to_go_on if isinstance(interruption, exits.Interrupted) else "nothing was left half done"
         print(f"\ninterrupted: {how}", file=sys.stderr)
         return exits.INTERRUPTED
     except Exception as error:

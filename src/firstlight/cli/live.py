@@ -1,8 +1,7 @@
 """Curves that grow in the terminal while a run goes on; plain lines where there is no terminal."""
 
 import sys
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from firstlight.cli import screen
 
@@ -30,7 +29,7 @@ class Live:
         elif step % _LINES_EVERY == 0:
             print(line, flush=True)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Live":
         if sys.stdout.isatty():
             from rich.live import Live as RichLive
             from rich.spinner import Spinner
@@ -40,9 +39,7 @@ class Live:
             self._view.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._view is not None:
             if self._rows:
                 self._view.update(self._picture(self._line(max(self._rows), None)))

@@ -1,8 +1,7 @@
 """Progress on stderr: a bar with the time left on a terminal, a line now and then elsewhere."""
 
 from threading import Lock
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from rich.progress import (
     BarColumn,
@@ -19,10 +18,8 @@ from firstlight.cli import screen
 class Bar:
     """A bar that shows what is being done, how much of it is done, and the time left."""
 
-    def __init__(self, total: float, label: str = "", unit: str = "") -> None:
-        count = (
-            MofNCompleteColumn() if not unit else TextColumn("{task.completed:.0f}/{task.total:.0f} " + unit)
-        )
+    def __init__(self, total: float | int, label: str = "", unit: str = "") -> None:
+        count = MofNCompleteColumn() if not unit else TextColumn("{task.completed:.0f}/{task.total:.0f} " + unit)
         columns = (
             TextColumn("{task.description}"),
             BarColumn(),
@@ -31,12 +28,10 @@ class Bar:
             TimeRemainingColumn(),
         )
         self._console = screen.err()
-        self._bar = Progress(
-            *columns, console=self._console, transient=True, disable=not self._console.is_terminal
-        )
+        self._bar = Progress(*columns, console=self._console, transient=True, disable=not self._console.is_terminal)
         self._task = self._bar.add_task(label, total=total)
 
-    def update(self, done: float, label: str = "") -> None:
+    def update(self, done: float | int, label: str = "") -> None:
         """Set how much is done and, if given, what is being done."""
         self._bar.update(self._task, completed=done, description=label or None)
 
@@ -45,13 +40,11 @@ class Bar:
         """Whether stderr is a terminal."""
         return self._console.is_terminal
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "Bar":
         self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._bar.stop()
 
 
@@ -68,19 +61,15 @@ class ClaimProgress:
         self._bar.update(moment.index + moment.fraction, label)
         if moment.record is not None and not self._bar.is_shown:
             seconds = screen.duration(moment.record.seconds)
-            line = (
-                f"[{moment.index + 1}/{moment.count}] {moment.claim.id}: {moment.record.status} ({seconds})"
-            )
-            screen.err().print(line, markup=False)
+            line = f"[{moment.index + 1}/{moment.count}] {moment.claim.id}: {moment.record.status} ({seconds})"
+            screen.err().print(line)
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "ClaimProgress":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._bar is not None:
-            self._bar.__exit__(kind, error, trace)
+            self._bar.__exit__()
 
 
 class RunProgress:
@@ -110,13 +99,11 @@ class RunProgress:
             if not self._bar.is_shown and moment.seconds - self._last >= self._lines_every:
                 self._last = moment.seconds
                 left = "" if moment.remaining is None else f", {screen.duration(moment.remaining)} left"
-                screen.err().print(f"step {moment.done} of {moment.total}{left}: {told}", markup=False)
+                screen.err().print(f"step {moment.done} of {moment.total}{left}: {told}")
 
-    def __enter__(self) -> Self:
+    def __enter__(self) -> "RunProgress":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._bar is not None:
-            self._bar.__exit__(kind, error, trace)
+            self._bar.__exit__()

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
+from rich.text import Text
 
 from firstlight.cli import exits, screen
 from firstlight.cli.options import DataOption, JsonOption, Pattern, StoreOption, data_path, store_path
@@ -22,13 +23,9 @@ def reproduce(
     store: StoreOption = None,
     resume: Annotated[
         bool,
-        Parameter(
-            negative="", help="Keep the verdicts that this version has already reached; check the rest."
-        ),
+        Parameter(negative="", help="Keep the verdicts that this version has already reached; check the rest."),
     ] = False,
-    report: Annotated[
-        Path | None, Parameter(help="Write a page (HTML) with the verdicts and figures.")
-    ] = None,
+    report: Annotated[Path | None, Parameter(help="Write a page (HTML) with the verdicts and figures.")] = None,
     json: JsonOption = False,
     verbose: Annotated[
         bool,
@@ -92,7 +89,7 @@ def _verdict(record) -> dict:
 def _tell(records, verbose: bool) -> None:
     from firstlight.claims import as_expected, raised
 
-    marks = {True: "[green]✓[/green]", False: "[red]✗[/red]"}
+    marks = {True: Text("✓", style="green"), False: Text("✗", style="red")}
     rows = [
         (
             marks[as_expected(record)],
@@ -110,8 +107,7 @@ def _tell(records, verbose: bool) -> None:
         if record.evidence and (verbose or not as_expected(record)):
             lines = record.evidence.splitlines()
             shown = lines if verbose or not raised(record) else [f"{lines[0]} (--verbose shows where)"]
-            screen.out().print(f"\n[bold]{record.id}[/bold]")
-            print("\n".join(shown))
+            print("\n".join(["", record.id, *shown]))
     good = sum(map(as_expected, records))
     seconds = sum(record.seconds for record in records)
     print(f"\n{good} of {len(records)} verdicts as expected, in {screen.duration(seconds)}")

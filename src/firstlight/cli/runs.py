@@ -74,9 +74,7 @@ def compare(*ids: RunId, store: StoreOption = None, json: JsonOption = False) ->
     from firstlight.records import Store
 
     if len(ids) < 2:
-        raise exits.UserError(
-            f"compare needs at least two runs; got {len(ids)}. `firstlight runs list` shows them"
-        )
+        raise exits.UserError(f"compare needs at least two runs; got {len(ids)}. `firstlight runs list` shows them")
     with Store(store_path(store)) as kept:
         records = [kept.get_run(id) for id in ids]
     differing = _differences([record.spec for record in records])

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 _WIDE = 160
 
@@ -29,12 +30,10 @@ def print_json(value: Any) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
-    """Print rows under a head; numbers are rounded for reading."""
-    table = Table(
-        *columns, title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold"
-    )
+    """Print rows under a head; numbers are rounded for reading, and `Text` keeps its style."""
+    table = Table(*columns, title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
     for row in rows:
-        table.add_row(*(cell if isinstance(cell, str) else brief(cell) for cell in row))
+        table.add_row(*(cell if isinstance(cell, Text) else Text(brief(cell, limit=200)) for cell in row))
     out().print(table)
 
 
@@ -59,18 +58,18 @@ def brief(value: Any, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-def duration(seconds: float) -> str:
+def duration(seconds: float | int) -> str:
     """Seconds as a person says them.
 
-    >>> duration(0.042), duration(8.04), duration(75), duration(7300)
-    ('0.04 s', '8.0 s', '1 min 15 s', '2 h 2 min')
+    >>> duration(8.04), duration(200), duration(7500)
+    ('8 s', '3 min 20 s', '2 h 05 min')
     """
-    if seconds < 60:
-        return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.1f} s"
-    minutes, left = divmod(round(seconds), 60)
-    return f"{minutes} min {left} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    from firstlight import report
+
+    return report.duration(float(seconds))
 
 
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else _WIDE, soft_wrap=False)
+    # Brackets in ids, intervals and commands are meant as they are, hence no markup.
+    return Console(stderr=stderr, markup=False, highlight=False, width=None if stream.isatty() else _WIDE)

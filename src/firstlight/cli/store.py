@@ -25,9 +25,7 @@ def check(path: StorePath = None, /, *, json: JsonOption = False) -> int:
 
     report = check_store(store_path(path))
     if json:
-        screen.print_json(
-            asdict(report) | {"path": str(report.path), "counts": dict(report.counts), "ok": report.ok}
-        )
+        screen.print_json(asdict(report) | {"path": str(report.path), "counts": dict(report.counts), "ok": report.ok})
     else:
         print("\n".join(report.lines()))
     return exits.OK if report.ok else exits.DIFFERS

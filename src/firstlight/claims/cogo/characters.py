@@ -15,15 +15,14 @@ def character_laws(setting: Setting) -> Outcome:
 
     seeds = setting.seeds_or((0,))
     names = setting.choose(quick=_QUICK, paper=_PAPER)
-    worst: dict[str, float] = {}
+    found: list[dict[str, float]] = []
     for i, name in enumerate(names):
         setting.progress(i / len(names), name)
         group = parse(name)
-        found = _deviations(group, group.moduli) | {"formula": _distance_to_formula(group)}
-        for seed in seeds:
-            scrambled = _deviations(_scrambled(group, seed), None)
-            found = {law: max(value, scrambled.get(law, 0.0)) for law, value in found.items()}
-        worst = {law: max(value, worst.get(law, 0.0)) for law, value in found.items()}
+        found += [_deviations(group, group.moduli), {"formula": _distance_to_formula(group)}]
+        found += [_deviations(_scrambled(group, seed), None) for seed in seeds]
+    laws = dict.fromkeys(law for one in found for law in one)
+    worst = {law: max(one[law] for one in found if law in one) for law in laws}
     holds = all(value <= TOLERANCE for value in worst.values())
     return Outcome("holds" if holds else "fails", worst, dict.fromkeys(worst, 0.0), seeds=seeds)
 

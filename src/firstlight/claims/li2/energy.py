@@ -77,9 +77,7 @@ def _ascend(M: int, starts: int, seeds: tuple[int, ...]):
     g = np.arange(M)
     first, second = np.repeat(g, M), np.tile(g, M)
     Y = np.eye(M)[(first + second) % M] - 1 / M
-    w = np.concatenate(
-        [np.random.default_rng(seed).standard_normal((2 * M, starts)) for seed in seeds], axis=1
-    )
+    w = np.concatenate([np.random.default_rng(seed).standard_normal((2 * M, starts)) for seed in seeds], axis=1)
     w /= np.linalg.norm(w, axis=0)
     for _ in range(3000):
         preactivation = w[first] + w[M + second]
@@ -102,9 +100,7 @@ THEOREM_1 = Claim(
     id="li2.theorem-1",
     title="Independent feature learning ascends an energy",
     locator="Theorem 1, eqs. 7 and 8",
-    statement=(
-        "The dynamics ẇ = Xᵀ D ỸỸᵀ σ(Xw), D = diag σ′(Xw), is exactly gradient ascent on E(w) = ½‖Ỹᵀσ(Xw)‖²."
-    ),
+    statement=("The dynamics ẇ = Xᵀ D ỸỸᵀ σ(Xw), D = diag σ′(Xw), is exactly gradient ascent on E(w) = ½‖Ỹᵀσ(Xw)‖²."),
     check=gradient_of_energy,
     tolerance=TOLERANCE,
     tolerance_reason="relative rounding of products over n ≤ 2016 samples in float64",

@@ -8,8 +8,17 @@ LEARNED = 0.99
 WATCH = 100
 """The epoch around which the caption compares |G_F|."""
 
-DIAGONAL = 0.08
+DIAGONAL = 0.085
+"""What rounds to the caption's 8 %."""
 _SAMPLED = 256
+
+_REMARK = {
+    "quick": "Here M = 23, K = 256, 60 % of the pairs, Adam with learning rate 2e-3, weight decay 1e-3.",
+    "paper": (
+        "Adam with learning rate 1e-3, which the paper does not print. Diagonal with an error of 8 % is read as: "
+        "an entry off the diagonal is on average at most 8 % of one on it."
+    ),
+}
 
 
 def grokking(setting: Setting) -> Outcome:
@@ -19,30 +28,27 @@ def grokking(setting: Setting) -> Outcome:
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=15)))
     decay = setting.choose(quick=1e-3, paper=2e-4)
     curves = _train(setting, seeds, (decay, 0.0))
-    with_decay, without = curves[decay], curves[0.0]
-    measured = {"with decay": _facts(with_decay), "without decay": _facts(without)}
-    at_watch = {name: facts["|G_F| at epoch 100"] for name, facts in measured.items()}
+    decayed, free = _facts(curves[decay]), _facts(curves[0.0])
     parts = {
-        "grokking with decay": measured["with decay"]["seeds that memorise, then generalise"] == len(seeds),
-        "memorising only without": measured["without decay"]["seeds that memorise, then generalise"] == 0
-        and measured["without decay"]["seeds that memorise"] == len(seeds),
-        "|G_F| larger with decay": at_watch["with decay"] > at_watch["without decay"],
-        "V moves first, then W": measured["with decay"]["V moves more than W, first"]
-        and measured["with decay"]["W moves more than V, at epoch 100"],
-        # For random features the error per entry falls like 1/√n, so 8 % has a meaning at the paper's n only.
-        "diagonal up to 8 %": setting.scale == "quick"
-        or measured["with decay"]["largest off-diagonal"] <= DIAGONAL,
+        "groks with decay": decayed["seeds that grok"] == len(seeds),
+        "memorises only, without": free["seeds that memorise"] == len(seeds) and free["seeds that grok"] == 0,
+        "|G_F| larger with decay": decayed["|G_F| at epoch 100"] > free["|G_F| at epoch 100"],
+        "V moves first, then W": decayed["step of V over that of W, first"] > 1
+        and decayed["step of V over that of W, epoch 100"] < 1,
     }
-    panels = (_accuracies(curves), _gradients(curves), _updates(with_decay))
-    title = "Modular addition with weight decay and without"
+    if setting.scale == "paper":
+        # For random features the error per entry falls like 1/√n, so 8 % has a meaning at the paper's n only.
+        parts["diagonal up to 8 %"] = decayed["largest off-diagonal"] <= DIAGONAL
+    measured = parts | {f"{name}, with decay": value for name, value in decayed.items()}
+    measured |= {f"{name}, without": value for name, value in free.items()}
+    panels = (_accuracies(curves), _gradients(curves), _updates(curves[decay]))
+    title, caption = "Modular addition with weight decay and without", f"Mean over {len(seeds)} seeds."
     return Outcome(
         "holds" if all(parts.values()) else "fails",
-        {"parts": parts, **measured},
-        {"parts": dict.fromkeys(parts, True)},
-        evidence=""
-        if all(parts.values())
-        else f"not seen: {', '.join(p for p, seen in parts.items() if not seen)}",
-        figures=(figure.panels(panels, columns=3, title=title, caption=f"Mean over {len(seeds)} seeds."),),
+        measured,
+        dict.fromkeys(parts, True),
+        evidence=_REMARK[setting.scale],
+        figures=(figure.panels(panels, columns=3, title=title, caption=caption),),
         seeds=seeds,
     )
 
@@ -55,9 +61,7 @@ def _train(setting: Setting, seeds: tuple[int, ...], decays: tuple[float, ...]):
 
     from firstlight import flow, models, tasks
 
-    M, K, fraction, rate, steps = setting.choose(
-        quick=(23, 256, 0.6, 2e-3, 240), paper=(71, 2048, 0.4, 1e-3, 500)
-    )
+    M, K, fraction, rate, steps = setting.choose(quick=(23, 256, 0.6, 2e-3, 240), paper=(71, 2048, 0.4, 1e-3, 500))
     task = tasks.group_task(f"Z{M}")
     make = functools.partial(models.TwoLayer.init, inputs=2 * M, width=K, outputs=M)
     lanes = [
@@ -117,24 +121,19 @@ def _off_diagonal(G):
 
 
 def _facts(frames) -> dict:
-    import numpy as np
-
-    memorised, generalised = (
-        [_first(frame, f"{half}_accuracy") for frame in frames] for half in ("train", "test")
-    )
+    memorised, generalised = ([_first(frame, f"{half}_accuracy") for frame in frames] for half in ("train", "test"))
+    pairs = zip(memorised, generalised, strict=True)
     mean = _mean(frames)
     early, watch = mean.iloc[1], mean.iloc[(mean["step"] - WATCH).abs().argmin()]
     return {
         "seeds that memorise": sum(epoch is not None for epoch in memorised),
-        "seeds that memorise, then generalise": sum(
-            m is not None and g is not None and m < g for m, g in zip(memorised, generalised, strict=True)
-        ),
+        "seeds that grok": sum(m is not None and g is not None and m < g for m, g in pairs),
         "memorised at (median)": _median(memorised),
         "generalised at (median)": _median(generalised),
-        "test accuracy at the end": float(np.mean([frame["test_accuracy"].iloc[-1] for frame in frames])),
+        "test accuracy at the end": float(mean["test_accuracy"].iloc[-1]),
         "|G_F| at epoch 100": float(watch["G_F"]),
-        "V moves more than W, first": bool(early["step_V"] > early["step_W"]),
-        "W moves more than V, at epoch 100": bool(watch["step_W"] > watch["step_V"]),
+        "step of V over that of W, first": float(early["step_V"] / early["step_W"]),
+        "step of V over that of W, epoch 100": float(watch["step_V"] / watch["step_W"]),
         "largest off-diagonal": float(mean[["off_nodes", "off_samples"]].to_numpy().max()),
     }
 
@@ -165,9 +164,7 @@ def _accuracies(curves):
         mean, name = _mean(frames), f"weight decay {decay:g}"
         series += [
             figure.Series(f"test, {name}", mean["step"], mean["test_accuracy"]),
-            figure.Series(
-                f"train, {name}", mean["step"], mean["train_accuracy"], style="dashed", like=f"test, {name}"
-            ),
+            figure.Series(f"train, {name}", mean["step"], mean["train_accuracy"], style="dashed", like=f"test, {name}"),
         ]
     return figure.curves(series, x="epoch", y="accuracy", title="Accuracy")
 
@@ -194,14 +191,12 @@ FIGURE_2 = Claim(
     title="Grokking with weight decay, none without",
     locator="Figure 2",
     statement=(
-        "Modular addition with M = 71, K = 2048, n = 2016 (40 % of the pairs): with weight decay 2e-4 "
-        "the network groks, without it does not. Weight decay leads to larger |G_F| around epoch 100. First "
-        "V moves much, then W. Throughout, F̃ᵀF̃ and P₁⊥FFᵀ remain diagonal with up to 8 % error (read here "
-        "as: an entry off the diagonal is on average at most 8 % of one on it). Averaged over 15 seeds; "
-        "optimizer and learning rate, which are not printed, are Adam and 1e-3. The quick scale has M = 23, "
-        "K = 256, 60 % of the pairs, learning rate 2e-3 and weight decay 1e-3."
+        "Modular addition with M = 71, K = 2048, n = 2016 (40 % of the pairs): with η = 0.0002 grokking "
+        "happens, with η = 0 it does not. Weight decay leads to larger |G_F| around epoch 100. There is first "
+        "a huge update on V, then a large one on W. Throughout the training F̃ᵀF̃ and P₁⊥FFᵀ remain diagonal "
+        "with up to 8 % error. Averaged over 15 seeds."
     ),
     check=grokking,
-    tolerance={"accuracy that counts as learned": LEARNED, "off-diagonal": DIAGONAL},
-    tolerance_reason="learned: at most 1 % wrong, for every seed; off-diagonal: the caption's 8 %",
+    tolerance={"largest off-diagonal, with decay": DIAGONAL},
+    tolerance_reason="what rounds to the caption's 8 %; a set counts as learned when at most 1 % of it is wrong",
 )

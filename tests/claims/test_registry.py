@@ -1,0 +1,58 @@
+"""The registry finds claims fast, and each of them does at quick scale what it says it does."""
+
+import re
+import subprocess
+import sys
+
+import pytest
+
+from firstlight import claims
+
+QUICK = [claim for claim in claims.all_claims() if "quick" in claim.scales]
+
+
+@pytest.mark.parametrize("claim", QUICK, ids=lambda claim: claim.id)
+def test_quick_claims_have_their_expected_verdict(claim):
+    record, figures = claims.verify(claim, claims.Setting("quick"))
+    assert not claims.raised(record), record.evidence
+    assert record.status == record.expected_verdict, (record.measured, record.expected, record.evidence)
+    assert record.measured is not None
+    assert record.expected is not None
+    assert [figure.digest for figure in figures] == list(record.figures)
+
+
+def test_every_claim_belongs_to_its_paper_and_has_an_id_of_its_own():
+    ids = [claim.id for claim in claims.all_claims()]
+    assert len(set(ids)) == len(ids)
+    for paper in claims.PAPERS:
+        assert all(claim.paper == paper.key for claim in claims.paper_claims(paper.key))
+
+
+def test_patterns_find_papers_ids_and_wildcards():
+    everything = claims.all_claims()
+    assert claims.find() == everything
+    assert claims.find(["cogo"]) == claims.paper_claims("cogo")
+    assert [claim.id for claim in claims.find(["cogo.lemma-3", "LI2.theorem-1"])] == ["li2.theorem-1", "cogo.lemma-3"]
+    assert claims.find(["*.theorem-*"]) == tuple(c for c in everything if ".theorem-" in c.id)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "message"),
+    [
+        ("cogo.lema-3", "no claim matches 'cogo.lema-3'; did you mean cogo.lemma-3"),
+        ("lo2", "did you mean li2"),
+        ("zzz", "no claim matches 'zzz'; `firstlight claims list` shows them all"),
+    ],
+)
+def test_an_unknown_claim_is_named_with_the_nearest_known_one(pattern, message):
+    with pytest.raises(claims.UnknownClaim, match=re.escape(message)):
+        claims.find([pattern])
+
+
+def test_listing_claims_imports_nothing_heavy():
+    code = (
+        "import sys; from firstlight import claims; claims.all_claims();"
+        "print([m for m in ('jax', 'pandas', 'matplotlib', 'sklearn', 'torch') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

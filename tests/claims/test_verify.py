@@ -1,0 +1,124 @@
+"""Whatever happens inside a check, a record says what."""
+
+import dataclasses
+
+import pytest
+
+from firstlight import claims
+from firstlight.claims import Claim, Outcome, Setting, needs
+from firstlight.records import Store, figure
+
+
+def shown() -> figure.FigureData:
+    return figure.curves([figure.Series("a", [0, 1], [0.0, 1.0])], x="x", y="y")
+
+
+def held(setting: Setting) -> Outcome:
+    setting.progress(0.5, "half way")
+    return Outcome("holds", {"error": 1e-9}, {"error": 0.0}, figures=(shown(),), seeds=setting.seeds_or((0,)))
+
+
+def broken(setting: Setting) -> Outcome:
+    raise RuntimeError("the numbers ran out")
+
+
+def make(number: int, check=held, **changes) -> Claim:
+    return Claim(f"li2.lemma-{number}", "Zero", f"Lemma {number}", "0 = 0.", check, **changes)
+
+
+def test_a_record_says_what_was_checked_and_how_to_check_it_again():
+    claim = make(1, tolerance=1e-6, tolerance_reason="rounding")
+    record, figures = claims.verify(claim, Setting(seeds=(3,)))
+    assert (record.id, record.paper, record.locator, record.status) == ("li2.lemma-1", "li2", "Lemma 1", "holds")
+    assert (record.tolerance, record.seeds, record.seconds > 0) == (1e-6, (3,), True)
+    assert record.command == "firstlight reproduce li2.lemma-1 --seed 3"
+    assert record.figures == (figures[0].digest,)
+    assert claims.as_expected(record)
+
+
+def test_an_exception_is_inconclusive_with_its_traceback_and_never_as_expected():
+    record, _ = claims.verify(make(1, broken, expected_verdict="inconclusive"), Setting())
+    assert record.status == "inconclusive"
+    assert record.evidence.startswith("the check raised RuntimeError: the numbers ran out\nTraceback")
+    assert "in broken" in record.evidence
+    assert claims.raised(record)
+    assert record.as_expected
+    assert not claims.as_expected(record)
+
+
+def test_a_correction_that_is_not_registered_is_an_error():
+    def corrected(setting: Setting) -> Outcome:
+        return Outcome("holds-as-corrected", 2, 2, evidence="1, not 2")
+
+    record, _ = claims.verify(make(1, corrected), Setting())
+    assert claims.raised(record)
+    assert "no corrected statement is registered" in record.evidence
+    whole = make(1, corrected, corrected="2.", counterexample="1.", expected_verdict="holds-as-corrected")
+    assert claims.verify(whole, Setting())[0].status == "holds-as-corrected"
+
+
+def test_missing_extras_and_data_are_inconclusive_with_the_way_to_get_them(monkeypatch, tmp_path):
+    monkeypatch.setitem(needs.EXTRAS, "torch", "a_module_that_is_not_there")
+    record, _ = claims.verify(make(1, broken, needs=("torch", "mnist")), Setting(data=tmp_path))
+    assert record.status == "inconclusive"
+    assert "extra torch is missing: pip install 'firstlight[torch]'" in record.evidence
+    assert f"there is no mnist/ in {tmp_path}" in record.evidence
+    assert not claims.raised(record)
+    (tmp_path / "mnist").mkdir()
+    assert claims.missing(("mnist",), tmp_path) == ()
+    with pytest.raises(ValueError, match=r"a need is an extra .* or a data set .*; got 'tensorflow'"):
+        claims.missing(("tensorflow",), None)
+
+
+def test_a_scale_that_is_not_offered_is_refused_or_left_out():
+    small = make(1, scales=("quick",))
+    with pytest.raises(ValueError, match="is checked at scale quick; got 'paper'"):
+        claims.verify(small, Setting("paper"))
+    assert [r.id for r in claims.reproduce([small, make(2)], "paper")] == ["li2.lemma-2"]
+
+
+def test_reproduce_tells_how_far_it_is():
+    moments = []
+    claims.reproduce([make(1), make(2, broken)], progress=moments.append)
+    told = [(m.index, m.count, m.fraction, m.note, m.record and m.record.status) for m in moments]
+    assert told == [
+        (0, 2, 0.0, "", None),
+        (0, 2, 0.5, "half way", None),
+        (0, 2, 1.0, "", "holds"),
+        (1, 2, 0.0, "", None),
+        (1, 2, 1.0, "", "inconclusive"),
+    ]
+
+
+def test_verdicts_are_stored_as_they_come_and_kept_on_resume(tmp_path):
+    calls = []
+
+    def counted(setting: Setting) -> Outcome:
+        calls.append(setting.scale)
+        return held(setting)
+
+    def interrupted(setting: Setting) -> Outcome:
+        raise KeyboardInterrupt
+
+    first, second = make(1, counted), make(2, interrupted)
+    with Store(tmp_path / "s.sqlite", "rw") as store:
+        with pytest.raises(KeyboardInterrupt):
+            claims.reproduce([first, second], store=store)
+        assert store.get_figure(store.get_claim("li2.lemma-1").figures[0]) == shown()
+        second = dataclasses.replace(second, check=counted)
+        records = claims.reproduce([first, second], store=store, resume=True)
+        assert [record.status for record in records] == ["holds", "holds"]
+        assert len(calls) == 2
+        claims.reproduce([first], store=store)
+        claims.reproduce([first], "paper", store=store, resume=True)
+        claims.reproduce([first], seeds=(7,), store=store, resume=True)
+        assert calls == ["quick", "quick", "quick", "paper", "quick"]
+
+
+def test_a_broken_check_and_another_version_are_checked_again_on_resume(tmp_path):
+    with Store(tmp_path / "s.sqlite", "rw") as store:
+        claims.reproduce([make(1, broken)], store=store)
+        assert claims.reproduce([make(1)], store=store, resume=True)[0].status == "holds"
+        old = store.get_claim("li2.lemma-1").model_copy(update={"versions": {"firstlight": "0.0.0"}})
+        store.put_claim(old)
+        assert claims.reproduce([make(1, broken)], store=store, resume=True)[0].status == "inconclusive"

@@ -1,0 +1,61 @@
+"""The demo tells a true story, live on a terminal, in lines elsewhere, and on a page."""
+
+import re
+
+from firstlight import flow, runs
+from firstlight.cli import exits
+from firstlight.cli.demo import demo_spec
+from firstlight.cli.live import Live
+
+
+def test_the_demo_trains_tells_and_writes_a_page(cli, folder):
+    done = cli("demo", "--quick", "--out", "page.html")
+    assert done.code == exits.OK
+    assert "317 of 529 sums a + b mod 23" in done.out
+    assert re.search(r"epoch +100: shown sums 100.0%, other sums", done.out)
+    story = re.search(r"memorised at step (\d+), generalised at step (\d+)", done.out)
+    assert story
+    memorised, generalised = map(int, story.groups())
+    assert memorised < 50 < 100 < generalised
+    assert f"after {memorised} epochs, and those it was not after {generalised}" in done.out
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert "<svg" in page
+    assert story[0] in page
+    assert not re.search(r"(src|href)=\"https?:", page)
+    assert [path.name for path in folder.iterdir()] == ["page.html"]
+
+
+def test_the_demo_is_figure_2_of_li2_with_every_lens_that_applies():
+    spec = demo_spec(seed=2)
+    assert (spec.task.group, spec.task.split.fraction, spec.model.width, spec.seed) == ("Z71", 0.4, 2048, 2)
+    assert (spec.optimizer.name, spec.optimizer.learning_rate, spec.optimizer.weight_decay) == ("adam", 1e-3, 2e-4)
+    assert spec.loss == flow.Loss()
+    assert set(spec.lenses) == {name for name, lens in runs.lenses().items() if not lens.refuses(spec)}
+    runs.check(spec)
+
+
+def moment(step: int, train: float, test: float) -> flow.Progress:
+    values = {"step": step, "train_accuracy": train, "test_accuracy": test}
+    return flow.Progress(step, 200, 1.0, 2.0, 0, step, values)
+
+
+def test_curves_grow_on_a_terminal(monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    with Live(200) as live:
+        for step in (0, 50, 50, 100):
+            live(moment(step, step / 100, 0.0))
+    text = capsys.readouterr().out
+    assert "accuracy:" in text
+    assert "epoch 100: shown sums 100.0%, other sums   0.0%" in text
+
+
+def test_an_interrupted_demo_leaves_nothing(cli, folder, monkeypatch):
+    def stop(spec, **options):
+        raise flow.TrainingInterrupted(flow.Trajectory((), 0, 0.0, 0.0))
+
+    monkeypatch.setattr(runs, "run", stop)
+    done = cli("demo", "--quick")
+    assert done.code == exits.INTERRUPTED
+    assert "interrupted: the demo keeps nothing; `firstlight demo` starts it again" in done.err
+    assert list(folder.iterdir()) == []
