@@ -176,6 +176,13 @@ def test_gram_training_follows_dense_training() -> None:
         _train(method="gram")
 
 
+def test_gram_training_in_single_precision_passes_its_own_cancellation_floor() -> None:
+    wide = functools.partial(models.TwoLayer.init, inputs=14, width=64, outputs=7)
+    fast = {"optimizer": Optimizer(learning_rate=1e-2), "recording": Recording(every=400), "progress": "off"}
+    run = flow.train(wide, TASK.split(fraction=1.0), method="gram", steps=400, **fast)
+    assert run.frame["train_loss"].iloc[-1] < 1e-10  # Gram sums alone stop near 1e-6
+
+
 def test_mini_batches_visit_every_row_once_an_epoch() -> None:
     split = TASK.split(count=40, seed=0)
 

@@ -17,6 +17,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from firstlight.flow import _dense, _optimizer
+from firstlight.flow._objective import objective
 from firstlight.flow._observe import Context, Observable, TaskFacts
 from firstlight.flow.population import population_value_and_grad
 from firstlight.records.spec import Loss, Optimizer
@@ -76,15 +77,32 @@ def _batch(plan: Plan, data: Data, step: Array) -> tuple[Any, Array]:
 
 
 def _value_and_grad(plan: Plan, params: Any, inputs: Any, targets: Array) -> tuple[Array, Any]:
-    if plan.population:
-        if plan.task.group is None:
-            raise ValueError("the Gram form needs the task of a finite group")
-        model = eqx.combine(params, plan.static)
-        value, (dW, dV) = population_value_and_grad(
-            model.W, model.V, plan.task.group, model.activation.polynomial, plan.loss
-        )
-        return value, eqx.tree_at(lambda m: (m.W, m.V), params, (dW, dV))
-    return _dense.value_and_grad(eqx.combine(params, plan.static), inputs, targets, plan.loss)
+    """Loss and gradient from the samples, or from Gram matrices where the plan says so.
+
+    Gram sums cancel near zero loss: in float32 they lose the gradient there, so below a thousandth of the loss of
+    the zero network the samples take over. In float64 the Gram form is kept throughout.
+    """
+
+    def dense(params: Any) -> tuple[Array, Any]:
+        return _dense.value_and_grad(eqx.combine(params, plan.static), inputs, targets, plan.loss)
+
+    if not plan.population:
+        return dense(params)
+    value, grads = _gram(plan, params)
+    if value.dtype == jnp.float64:
+        return value, grads
+    zero_network = objective(jnp.zeros((len(targets), plan.task.outputs)), targets, plan.loss)
+    return jax.lax.cond(value > 1e-3 * zero_network, lambda p: (value, grads), dense, params)
+
+
+def _gram(plan: Plan, params: Any) -> tuple[Array, Any]:
+    if plan.task.group is None:
+        raise ValueError("the Gram form needs the task of a finite group")
+    model = eqx.combine(params, plan.static)
+    value, (dW, dV) = population_value_and_grad(
+        model.W, model.V, plan.task.group, model.activation.polynomial, plan.loss
+    )
+    return value, eqx.tree_at(lambda m: (m.W, m.V), params, (dW, dV))
 
 
 def _advance(plan: Plan, state: State, data: Data, until: Array) -> State:

@@ -143,7 +143,7 @@ def train_lanes(
     if missing := settings.snapshots - set(settings.record):
         raise ValueError(f"snapshots must be recorded steps; {sorted(missing)} are not among {settings.record}")
     with jax.enable_x64(dtype == "float64"):
-        plan = _plan(lanes, loss, tuple(observables), method, dtype, batched)
+        plan = _plan(lanes, loss, tuple(observables), method, batched)
         groups = [list(range(len(lanes)))] if batched else [[i] for i in range(len(lanes))]
         reporter = Reporter(progress, steps * len(lanes), f"training {plan.task.name}")
         drivers = [
@@ -157,7 +157,6 @@ def _plan(
     loss: Loss,
     observables: tuple[Observable, ...],
     method: Method,
-    dtype: str,
     batched: bool,
 ) -> Plan:
     first = lanes[0]
@@ -175,8 +174,7 @@ def _plan(
         raise ValueError(f"method='gram' needs {reason}; use method='dense' or 'auto'")
     width = first.model.W.shape[1] if isinstance(first.model, TwoLayer) else 0
     cheaper = possible and population_is_cheaper(task.outputs, width, len(first.split.train_targets))
-    # float32 Gram sums cancel near zero loss, so the choice is left to the samples there unless asked for.
-    population = method == "gram" or (method == "auto" and cheaper and dtype == "float64")
+    population = method == "gram" or (method == "auto" and cheaper)
     return Plan(
         static=eqx.filter(first.model, eqx.is_inexact_array, inverse=True),
         loss=loss,
