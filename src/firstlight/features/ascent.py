@@ -1,0 +1,171 @@
+"""Ascents of the energy on the unit sphere from many starts at once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Complex, Float
+
+from firstlight.features.energy import GroupEnergy, Weights
+from firstlight.groups import Group, fourier, inverse_fourier
+
+SMALLEST_STEP = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Ascent:
+    """Where ascents ended: nodes as columns, their energies, which of them came to rest, and the steps taken."""
+
+    W: Weights
+    energy: Float[np.ndarray, " K"]
+    converged: Bool[np.ndarray, " K"]
+    steps: int
+
+
+def random_starts(group: Group, count: int, seed: int) -> Float[np.ndarray, "twoM count"]:
+    """Nodes drawn uniformly from the unit sphere, as columns.
+
+    >>> from firstlight.groups import cyclic
+    >>> random_starts(cyclic(5), 3, seed=0).shape
+    (10, 3)
+    """
+    W = np.random.default_rng(seed).standard_normal((2 * group.order, count))
+    return W / np.linalg.norm(W, axis=0)
+
+
+def ascend(E: GroupEnergy, W: Weights, *, steps: int = 2000, tolerance: float = 1e-9) -> Ascent:
+    r"""Follow ∇E on the unit sphere from every column of W until each rests at a maximum.
+
+    $$w \leftarrow \frac{w + \tau\nabla E/(w\cdot\nabla E)}{\|\cdot\|}$$
+
+    where at a maximum τ = 1 halves what lies in other irreps. Over the whole table with quadratic σ all of it
+    happens in the Fourier domain, where one step costs O(M) for an Abelian group; otherwise a step that would
+    lower the energy is halved for that node alone.
+
+    Args:
+        E: the energy.
+        W: (2M, K) starts, of any norm but zero.
+        steps: at most so many.
+        tolerance: at rest when ‖∇E − (w·∇E)w‖ ≤ tolerance · w·∇E.
+
+    >>> from firstlight.groups import quaternion
+    >>> E = GroupEnergy(quaternion())
+    >>> end = ascend(E, random_starts(E.group, 20, seed=0))
+    >>> sorted({round(float(e), 9) for e in end.energy}), bool(end.converged.all())
+    ([1.0, 4.0], True)
+    """
+    norms = np.linalg.norm(W, axis=0)
+    if W.ndim != 2 or not (norms > 0).all():
+        raise ValueError("starts are columns of W (2M, K) with a norm above 0; draw them with random_starts")
+    if E.cross_term == 0:
+        raise ValueError(f"E vanishes over a whole table for σ = {E.activation!r}; take one with an x² term")
+    run = _ascend_samples if E.cross_term is None else _ascend_blocks
+    return run(E, W / norms, steps, tolerance)
+
+
+def _ascend_samples(E: GroupEnergy, W: Weights, steps: int, tolerance: float) -> Ascent:
+    """By gradients over the sampled pairs, with a step size per node that is halved when the energy would fall."""
+    W = W.copy()
+    K = W.shape[1]
+    value, gradient = E.gradient(W)
+    tau, moving, done = np.ones(K), np.arange(K), 0
+    converged = np.zeros(K, dtype=bool)
+    for done in range(1, steps + 1):
+        w, g = W[:, moving], gradient[:, moving]
+        along = (w * g).sum(axis=0)
+        rest = np.linalg.norm(g - along * w, axis=0) <= tolerance * np.abs(along)
+        converged[moving[rest]] = True
+        moving = moving[~rest & (tau[moving] > SMALLEST_STEP)]
+        if not len(moving):
+            break
+        w, g = W[:, moving], gradient[:, moving]
+        # Where σ is not homogeneous w·∇E may be small or negative; ‖∇E‖ then sets the length of the step.
+        along = np.maximum((w * g).sum(axis=0), 0.25 * np.linalg.norm(g, axis=0))
+        trial = w + tau[moving] * g / along
+        trial /= np.linalg.norm(trial, axis=0)
+        trial_value, trial_gradient = E.gradient(trial)
+        better = trial_value >= value[moving] * (1 - 1e-14)
+        kept = moving[better]
+        W[:, kept], value[kept], gradient[:, kept] = trial[:, better], trial_value[better], trial_gradient[:, better]
+        tau[moving] = np.where(better, np.minimum(1.0, 1.5 * tau[moving]), 0.5 * tau[moving])
+    return Ascent(W, value, converged, done)
+
+
+Blocks = list[Complex[np.ndarray, "halves K k d d"]]
+
+
+@dataclass(frozen=True, eq=False)
+class _Frame:
+    """Fourier blocks of both halves a and b, irreps of one dimension stacked, one of each conjugate pair kept.
+
+    In the scaled blocks A = √(m d/M) â, with m = 2 for a complex pair and 1 else, ‖w‖² is the sum of squares over
+    both halves, and E ∝ Σ_k ‖B_k A_k‖² / m_k d_k.
+    """
+
+    group: Group
+    indices: list[np.ndarray]
+    scales: list[Float[np.ndarray, "k one one"]]
+
+    @classmethod
+    def of(cls, group: Group) -> "_Frame":
+        kept = [rho for rho in group.irreps() if not rho.is_trivial and rho.index <= rho.conjugate]
+        dims = sorted({rho.dim for rho in kept})
+        members = [[rho for rho in kept if rho.dim == d] for d in dims]
+        twice = [np.array([1.0 if rho.index == rho.conjugate else 2.0 for rho in some]) for some in members]
+        scales = [np.sqrt(m * d / group.order)[:, None, None] for m, d in zip(twice, dims, strict=True)]
+        return cls(group, [np.array([rho.index for rho in some]) for some in members], scales)
+
+    def split(self, W: Weights) -> Blocks:
+        blocks = fourier(self.group, W.reshape(2, self.group.order, -1).swapaxes(1, 2))
+        stacked = (np.stack([blocks[i] for i in index], axis=2) for index in self.indices)
+        return [s * block for s, block in zip(self.scales, stacked, strict=True)]
+
+    def join(self, parts: Blocks) -> Weights:
+        irreps, K = self.group.irreps(), parts[0].shape[1]
+        blocks = [np.zeros((2, K, rho.dim, rho.dim), complex) for rho in irreps]
+        for index, s, part in zip(self.indices, self.scales, parts, strict=True):
+            for place, i in enumerate(index):
+                blocks[i] = part[:, :, place] / s[place]
+                blocks[irreps[i].conjugate] = blocks[i] if irreps[i].conjugate == i else blocks[i].conj()
+        halves = np.real(inverse_fourier(self.group, blocks)).swapaxes(1, 2)
+        return halves.reshape(2 * self.group.order, K)
+
+
+def _ascend_blocks(E: GroupEnergy, W: Weights, steps: int, tolerance: float) -> Ascent:
+    """The same ascent in Fourier blocks, where E is a sum over irreps; nodes at rest leave the batch."""
+    frame = _Frame.of(E.group)
+    X = frame.split(W)
+    ends = [x.copy() for x in X]
+    moving, converged, done = np.arange(W.shape[1]), np.zeros(W.shape[1], dtype=bool), 0
+    for done in range(1, steps + 1):
+        norm = np.sqrt(sum(_inner(x, x) for x in X))
+        X = [x / norm[:, None, None, None] for x in X]
+        G = [_block_gradient(x, s) for x, s in zip(X, frame.scales, strict=True)]
+        along = sum(_inner(x, g) for x, g in zip(X, G, strict=True))
+        G = [g / along[:, None, None, None] for g in G]
+        for end, x in zip(ends, X, strict=True):
+            end[:, moving] = x
+        # ‖∇E/(w·∇E) − w‖² = ‖∇E/(w·∇E)‖² − 1 would cancel, so the difference is taken first.
+        off = sum(_inner(g - x, g - x) for x, g in zip(X, G, strict=True))
+        on = np.sqrt(off) > tolerance
+        converged[moving[~on]] = True
+        moving = moving[on]
+        if not len(moving):
+            break
+        X = [(x + g)[:, on] for x, g in zip(X, G, strict=True)]
+    W = frame.join(ends)
+    W = W / np.linalg.norm(W, axis=0)
+    return Ascent(W, E(W), converged, done)
+
+
+def _block_gradient(x: Complex[np.ndarray, "two K k d d"], s: Float[np.ndarray, "k one one"]) -> np.ndarray:
+    """∇ of ½Σ‖BA/s‖² for the halves (A, B) = x: (B*T, TA*) with T = BA/s²."""
+    A, B = x
+    if x.shape[-1] == 1:
+        size = (x.real**2 + x.imag**2) / s**2
+        return x * size[::-1]
+    T = (B @ A) / s**2
+    return np.stack([B.conj().swapaxes(-1, -2) @ T, T @ A.conj().swapaxes(-1, -2)])
+
+
+def _inner(x: Complex[np.ndarray, "two K k d d"], y: Complex[np.ndarray, "two K k d d"]) -> Float[np.ndarray, " K"]:
+    return (x.real * y.real + x.imag * y.imag).sum(axis=(0, 2, 3, 4))

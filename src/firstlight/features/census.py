@@ -1,0 +1,116 @@
+"""Which maxima of the energy random starts reach, and how the energy curves there."""
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Float, Int
+
+from firstlight.features.ascent import ascend, random_starts
+from firstlight.features.content import irrep_content, purity
+from firstlight.features.energy import GroupEnergy
+from firstlight.features.maxima import maxima
+from firstlight.groups import Group
+
+ZERO = 1e-6
+"""Eigenvalues of the Hessian below this share of w·∇E count as zero."""
+
+
+def energy_hessian(w: Float[np.ndarray, " twoM"], group: Group) -> Float[np.ndarray, "twoM twoM"]:
+    r"""∇²E of E = 2‖t‖², t = a ∗ b − mean, at w = [a; b], over the whole table with σ = x².
+
+    $$\nabla^2 E = 4\begin{pmatrix} L^\top L & L^\top R + T \\ \cdot & R^\top R\end{pmatrix}, \quad
+      L_{hg} = \partial t_h/\partial a_g,\; R_{hg} = \partial t_h/\partial b_g,\; T_{gg'} = t(gg').$$
+
+    >>> import numpy as np
+    >>> from firstlight.features import energy_gradient
+    >>> from firstlight.groups import symmetric
+    >>> w = np.arange(12.0)
+    >>> np.allclose(energy_hessian(w, symmetric(3)) @ w, 3 * energy_gradient(w, symmetric(3)))  # Euler
+    True
+    """
+    M, table, back = group.order, group.table, group.inverse
+    a, b = w[:M], w[M:]
+    L = b[table[back]].T
+    R = a[table[:, back]]
+    t = L @ a
+    t = t - t.mean()
+    L, R = L - L.mean(axis=0), R - R.mean(axis=0)
+    cross = L.T @ R + t[table]
+    return 4 * np.block([[L.T @ L, cross], [cross.T, R.T @ R]])
+
+
+def curvature(w: Float[np.ndarray, " twoM"], group: Group) -> Float[np.ndarray, " m"]:
+    """Eigenvalues of the Hessian of E on the unit sphere at a critical point w, ascending; m = 2M − 1.
+
+    They are those of ∇²E − (w·∇E) on the tangent space.
+
+    >>> from firstlight.features import maxima
+    >>> from firstlight.groups import cyclic
+    >>> curvature(maxima(cyclic(3))[0].random_nodes(1, seed=0)[:, 0], cyclic(3)).round(9) + 0.0
+    array([-6., -3., -3.,  0.,  0.])
+    """
+    H = energy_hessian(w, group)
+    along = w @ H @ w / 3
+    # The normal direction is moved below all others, then left out.
+    normal = -(np.abs(H).sum(axis=1).max() + 2 * abs(along) + 1)
+    P = np.eye(len(w)) - np.outer(w, w)
+    tangent = P @ (H - along * np.eye(len(w))) @ P + normal * np.outer(w, w)
+    return np.linalg.eigvalsh(tangent)[1:]
+
+
+def signature(w: Float[np.ndarray, " twoM"], group: Group) -> Int[np.ndarray, "3"]:
+    """How many eigenvalues of `curvature` are positive, zero and negative.
+
+    >>> from firstlight.features import maxima
+    >>> from firstlight.groups import quaternion
+    >>> signature(maxima(quaternion())[-1].random_nodes(1, seed=0)[:, 0], quaternion())
+    array([0, 6, 9])
+    """
+    values = curvature(w, group)
+    small = ZERO * (w @ energy_hessian(w, group) @ w) / 3
+    return np.array([(values > small).sum(), (np.abs(values) <= small).sum(), (values < -small).sum()])
+
+
+def census(group: Group, starts: int = 100, seed: int = 0, *, curved: int | None = None) -> pd.DataFrame:
+    """Ascend E from random starts and say of each where it ended, beside what theory predicts there.
+
+    Args:
+        group: of order M; the energy is that of σ = x² over the whole table.
+        starts: number of ascents.
+        seed: of the starts.
+        curved: at how many ends per component to find the eigenvalues of the Hessian, which costs O(M³) each;
+            all by default. Where they were not found the counts are −1.
+
+    Returns:
+        One row per start: component (label), kind, dim, energy, predicted, purity, converged, and the counts
+        positive, flat, negative of eigenvalues of the Hessian, beside predicted_flat.
+
+    >>> from firstlight.groups import symmetric
+    >>> census(symmetric(3), starts=40).groupby("component")[["energy", "flat"]].max().round(9)
+               energy  flat
+    component
+    [1,1,1]       3.0     0
+    [2,1]         1.5     3
+    """
+    end = ascend(GroupEnergy(group), random_starts(group, starts, seed))
+    content = irrep_content(end.W, group)
+    family = content[:, 1:].argmax(axis=1)
+    predicted = maxima(group)
+    counts = np.full((starts, 3), -1)
+    for i in range(len(predicted)):
+        for j in np.flatnonzero(family == i)[:curved]:
+            counts[j] = signature(end.W[:, j], group)
+    return pd.DataFrame(
+        {
+            "component": [predicted[i].component.label for i in family],
+            "kind": [predicted[i].component.kind for i in family],
+            "dim": [predicted[i].component.dim for i in family],
+            "energy": end.energy,
+            "predicted": [predicted[i].energy for i in family],
+            "purity": purity(content),
+            "converged": end.converged,
+            "positive": counts[:, 0],
+            "flat": counts[:, 1],
+            "negative": counts[:, 2],
+            "predicted_flat": [predicted[i].flat for i in family],
+        }
+    )

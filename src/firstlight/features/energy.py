@@ -1,0 +1,214 @@
+"""Li₂'s energy of one hidden node over a group table, whole or sampled, with its gradient and its irreps."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from firstlight.groups import Group, convolve, isotypic_energies
+
+Weights = Float[np.ndarray, "twoM K"]
+Elementwise = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupEnergy:
+    r"""E(w) = ½‖Ỹᵀσ(Xw)‖² for X = (e_g, e_g′), Y = e_{gg′}, as a function of many nodes at once.
+
+    $$E(w) = \tfrac12 \sum_h (z_h - \bar z)^2, \quad z_h = \sum_{gg'=h} \sigma(a(g) + b(g')), \quad w = [a; b]$$
+
+    (Li₂, Theorem 1). Over the whole table a quadratic σ = c₀ + c₁x + c₂x² leaves only the cross term,
+    E = 2c₂²‖a ∗ b − mean‖², computed by group convolution; everything else gathers the pairs.
+
+    Args:
+        group: of order M.
+        activation: σ, by name or as in `models.activation`.
+        rows: which of the M² pairs were sampled, as gM + g′ (`tasks.Split.train`); None for all.
+        residualised: remove from Y what the indicators of g and of g′ explain, not only its mean.
+    """
+
+    group: Group
+    activation: Any = "quadratic"
+    rows: Int[np.ndarray, " n"] | None = None
+    residualised: bool = False
+
+    def __post_init__(self) -> None:
+        M = self.group.order
+        if self.rows is not None and (len(self.rows) == 0 or self.rows.min() < 0 or self.rows.max() >= M * M):
+            raise ValueError(
+                f"rows must be pairs gM + g′ of {self.group.name}, 0…{M * M - 1}, got "
+                f"{'none' if len(self.rows) == 0 else f'{self.rows.min()} to {self.rows.max()}'}; "
+                "pass split.train of tasks.group_task"
+            )
+
+    def __call__(self, W: Weights) -> Float[np.ndarray, " K"]:
+        """E of every column of W (2M, K)."""
+        a, b = self._halves(W)
+        if self.cross_term is not None:
+            return 0.5 * (self._cross(a, b) ** 2).sum(axis=1)
+        return 0.5 * (self._correlations(self._sigma[0](a[self._pairs[0]] + b[self._pairs[1]])) ** 2).sum(axis=0)
+
+    def gradient(self, W: Weights) -> tuple[Float[np.ndarray, " K"], Weights]:
+        """E and ∇E = XᵀDỸỸᵀσ(Xw), the right side of eq. 7, of every column of W (2M, K)."""
+        a, b = self._halves(W)
+        if self.cross_term is not None:
+            t, group = self._cross(a, b), self.group
+            back = group.inverse
+            # ∂/∂a(g) = Σ_h b(h) t(gh) = (t ∗ Pb)(g), ∂/∂b(h) = Σ_g a(g) t(gh) = (Pa ∗ t)(h).
+            left, right = convolve(group, t, b.T[:, back]), convolve(group, a.T[:, back], t)
+            return 0.5 * (t**2).sum(axis=1), self.cross_term * np.vstack([left.T, right.T])
+        g, h = self._pairs
+        x = a[g] + b[h]
+        sigma, slope = self._sigma
+        z = self._correlations(sigma(x))
+        back = slope(x) * self._clean(z[self._labels])
+        return 0.5 * (z**2).sum(axis=0), np.vstack([self._sums[0] @ back, self._sums[1] @ back])
+
+    def by_component(self, W: Weights) -> Float[np.ndarray, "K C"]:
+        r"""The share of every real component in E; the trivial one has none, and rows sum to E.
+
+        Corrected eq. 21: E = (M/2) Σ_{k≠0} (1/d_k) ‖Σ_r Ŝ_{k,r}‖_F², with the Frobenius norm where a trace is
+        printed; that is ½‖P_c z‖² summed over components c.
+        """
+        a, b = self._halves(W)
+        if self.cross_term is not None:
+            return 0.5 * isotypic_energies(self.group, self._cross(a, b))
+        z = self._correlations(self._sigma[0](a[self._pairs[0]] + b[self._pairs[1]]))
+        return 0.5 * isotypic_energies(self.group, z.T)
+
+    def _halves(self, W: Weights) -> tuple[np.ndarray, np.ndarray]:
+        M = self.group.order
+        if W.shape[0] != 2 * M:
+            raise ValueError(
+                f"nodes on {self.group.name} have {2 * M} weights, one column each, got shape {W.shape}; "
+                "stack the halves a and b as rows of W"
+            )
+        return W[:M], W[M:]
+
+    @cached_property
+    def cross_term(self) -> float | None:
+        """2c₂ where the cross term 2c₂ a(g) b(g′) is all that counts: σ quadratic, the whole table; else None."""
+        from firstlight.models import activation
+
+        polynomial = activation(self.activation).polynomial
+        if self.rows is not None or polynomial is None or len(polynomial) > 3:
+            return None
+        return 2.0 * (*polynomial, 0.0, 0.0)[2]
+
+    def _cross(self, a: np.ndarray, b: np.ndarray) -> Float[np.ndarray, "K M"]:
+        t = convolve(self.group, a.T, b.T)
+        return self.cross_term * (t - t.mean(axis=1, keepdims=True))
+
+    @cached_property
+    def _sigma(self) -> tuple[Elementwise, Elementwise]:
+        return numpy_activation(self.activation)
+
+    @cached_property
+    def _pairs(self) -> tuple[Int[np.ndarray, " n"], Int[np.ndarray, " n"]]:
+        M = self.group.order
+        return np.divmod(np.arange(M * M) if self.rows is None else self.rows, M)
+
+    @cached_property
+    def _labels(self) -> Int[np.ndarray, " n"]:
+        return self.group.table[self._pairs]
+
+    @cached_property
+    def _sums(self) -> tuple[Any, Any, Any]:
+        """Sparse (M, n) matrices that add up samples by g, by g′ and by gg′."""
+        from scipy.sparse import csc_array
+
+        n, M = len(self._labels), self.group.order
+        ones, starts = np.ones(n), np.arange(n + 1)
+        return tuple(csc_array((ones, index, starts), shape=(M, n)).tocsr() for index in (*self._pairs, self._labels))
+
+    def _correlations(self, f: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "M K"]:
+        """Ỹᵀf."""
+        return self._sums[2] @ self._clean(f)
+
+    @cached_property
+    def _explained(self) -> Float[np.ndarray, "twoM twoM"]:
+        """(XᵀX)⁺ of the sampled pairs."""
+        M, (g, h) = self.group.order, self._pairs
+        counts = np.zeros((M, M))
+        np.add.at(counts, (g, h), 1.0)
+        gram = np.block([[np.diag(counts.sum(1)), counts], [counts.T, np.diag(counts.sum(0))]])
+        return np.linalg.pinv(gram, hermitian=True)
+
+    def _clean(self, f: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n K"]:
+        """f minus its mean, or minus all that depends on g alone and on g′ alone (least squares)."""
+        if not self.residualised:
+            return f - f.mean(axis=0)
+        (g, h), M = self._pairs, self.group.order
+        fitted = self._explained @ np.vstack([self._sums[0] @ f, self._sums[1] @ f])
+        return f - fitted[:M][g] - fitted[M:][h]
+
+
+def energy(
+    W: Float[np.ndarray, "twoM *K"],
+    group: Group,
+    activation: Any = "quadratic",
+    *,
+    rows: Int[np.ndarray, " n"] | None = None,
+    residualised: bool = False,
+) -> Float[np.ndarray, "*K"]:
+    """E(w) = ½‖Ỹᵀσ(Xw)‖² of one node w (2M,) or of the columns of W (2M, K); arguments as in `GroupEnergy`.
+
+    >>> import numpy as np
+    >>> from firstlight.groups import cyclic
+    >>> wave = np.cos(2 * np.pi * np.arange(7) / 7)
+    >>> w = np.concatenate([wave, wave])
+    >>> round(float(energy(w / np.linalg.norm(w), cyclic(7))), 12)  # M/4
+    1.75
+    """
+    E = GroupEnergy(group, activation, rows, residualised)
+    return E(W) if W.ndim == 2 else E(W[:, None])[0]
+
+
+def energy_gradient(
+    W: Float[np.ndarray, "twoM *K"],
+    group: Group,
+    activation: Any = "quadratic",
+    *,
+    rows: Int[np.ndarray, " n"] | None = None,
+    residualised: bool = False,
+) -> Float[np.ndarray, "twoM *K"]:
+    """∇E = XᵀDỸỸᵀσ(Xw), the flow of an independent node (Li₂, eq. 7); arguments as in `energy`.
+
+    >>> import numpy as np
+    >>> from firstlight.groups import symmetric
+    >>> w = np.arange(12.0)
+    >>> bool(np.isclose(w @ energy_gradient(w, symmetric(3)), 4 * energy(w, symmetric(3))))  # Euler: degree 4
+    True
+    """
+    E = GroupEnergy(group, activation, rows, residualised)
+    return E.gradient(W)[1] if W.ndim == 2 else E.gradient(W[:, None])[1][:, 0]
+
+
+def numpy_activation(activation: Any) -> tuple[Elementwise, Elementwise]:
+    """σ and σ′ on float64 NumPy arrays.
+
+    >>> import numpy as np
+    >>> sigma, slope = numpy_activation("quadratic")
+    >>> sigma(np.array([3.0])), slope(np.array([3.0]))
+    (array([9.]), array([6.]))
+    """
+    from firstlight.models import activation as named
+
+    sigma = named(activation)
+    if sigma.polynomial is not None:
+        p = np.polynomial.Polynomial(sigma.polynomial)
+        return p, p.deriv()
+    return _in_float64(sigma), _in_float64(sigma.derivative)
+
+
+def _in_float64(function: Callable[[Any], Any]) -> Elementwise:
+    def evaluate(x: np.ndarray) -> np.ndarray:
+        import jax
+
+        with jax.enable_x64(True):
+            return np.asarray(function(x))
+
+    return evaluate
