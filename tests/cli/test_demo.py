@@ -4,7 +4,7 @@ import re
 
 from firstlight import flow, runs
 from firstlight.cli import exits
-from firstlight.cli.demo import demo_spec
+from firstlight.cli.demo import demo_spec, with_lenses
 from firstlight.cli.live import Live
 
 
@@ -26,7 +26,7 @@ def test_the_demo_trains_tells_and_writes_a_page(cli, folder):
 
 
 def test_the_demo_is_figure_2_of_li2_with_every_lens_that_applies():
-    spec = demo_spec(seed=2)
+    spec = with_lenses(demo_spec(seed=2))
     assert (spec.task.group, spec.task.split.fraction, spec.model.width, spec.seed) == ("Z71", 0.4, 2048, 2)
     assert (spec.optimizer.name, spec.optimizer.learning_rate, spec.optimizer.weight_decay) == ("adam", 1e-3, 2e-4)
     assert spec.loss == flow.Loss()
@@ -42,7 +42,7 @@ def moment(step: int, train: float, test: float) -> flow.Progress:
 def test_curves_grow_on_a_terminal(monkeypatch, capsys):
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm-256color")
-    with Live(200) as live:
+    with Live() as live:
         for step in (0, 50, 50, 100):
             live(moment(step, step / 100, 0.0))
     text = capsys.readouterr().out

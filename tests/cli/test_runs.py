@@ -1,6 +1,7 @@
 """From a spec to a run in the store, and what can be done with it there."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -8,8 +9,12 @@ import time
 
 import pytest
 
+from firstlight import runs
 from firstlight.cli import exits
-from firstlight.records import RunSpec, Store, load_spec, run_id
+from firstlight.records import RunSpec, Store, apply_overrides, load_spec, run_id
+
+SMALL = ("steps=20", "task.group=Z5", "model.width=16")
+CHANGES = (("seed=0",), ("seed=1", "optimizer.learning_rate=0.01"))
 
 
 def test_a_run_is_trained_once_and_then_read(cli, spec, folder):
@@ -63,10 +68,19 @@ def test_a_run_that_diverges_has_exit_code_one(cli, spec):
     assert "diverged" in done.out
 
 
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory):
+    """A store with two runs, made once."""
+    where = tmp_path_factory.mktemp("two") / "store.sqlite"
+    specs = [apply_overrides(RunSpec(), [*SMALL, *change]) for change in CHANGES]
+    return where.parent, [runs.run(one, store=where, progress="off").id for one in specs]
+
+
 @pytest.fixture
-def ids(cli, spec):
-    changes = (["--seed", 0], ["--seed", 1, "--set", "optimizer.learning_rate=0.01"])
-    return [cli("run", spec, *change, "--json").json["id"] for change in changes]
+def ids(two_runs, folder):
+    kept, ids = two_runs
+    shutil.copytree(kept, folder / ".firstlight")
+    return ids
 
 
 def test_runs_are_listed_and_shown(cli, ids):

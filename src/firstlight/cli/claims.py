@@ -22,7 +22,7 @@ def list_claims(*patterns: Pattern, json: JsonOption = False) -> int:
         screen.print_json([_listed(claim) for claim in found])
         return exits.OK
     rows = [(claim.id, claim.locator, claim.title, _expected(claim), ", ".join(claim.needs)) for claim in found]
-    screen.print_table(("id", "where", "what", "expected verdict", "needs"), rows)
+    screen.print_table(("id", "where", "what", "expected verdict", "needs"), rows, wrap=("what", "where"))
     return exits.OK
 
 

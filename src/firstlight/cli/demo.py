@@ -25,17 +25,20 @@ def demo(
 ) -> int:
     """Watch a network memorise modular addition, stall, and suddenly generalise, in about 20 seconds."""
     _require_writable(out)
-    print(_opening(quick))
-    from firstlight import flow, report, runs
+    spec = demo_spec(seed, quick)
+    print(_opening(spec))
     from firstlight.cli.live import Live
+
+    with Live() as live:
+        from firstlight import flow, runs
+
+        try:
+            record = runs.run(with_lenses(spec), progress=live)
+        except flow.TrainingInterrupted:
+            raise exits.Interrupted("the demo keeps nothing; `firstlight demo` starts it again") from None
+    from firstlight import report
     from firstlight.cli.pages import run_pages, stories
 
-    spec = demo_spec(seed, quick)
-    try:
-        with Live(spec.steps) as live:
-            record = runs.run(spec, progress=live)
-    except flow.TrainingInterrupted:
-        raise exits.Interrupted("the demo keeps nothing; `firstlight demo` starts it again") from None
     print("\n".join(["", *stories(record), _closing(record)]))
     views, figures = run_pages([record])
     page = report.write(out, views, (), figures, title="firstlight demo")
@@ -44,8 +47,7 @@ def demo(
 
 
 def demo_spec(seed: int = 0, quick: bool = False) -> Any:
-    """Figure 2 of Li₂ (M = 71, K = 2048, 40 % of the pairs, Adam), with every lens that applies."""
-    from firstlight import runs
+    """Figure 2 of Li₂ (M = 71, K = 2048, 40 % of the pairs, Adam), or something smaller."""
     from firstlight.records import RunSpec, apply_overrides
 
     spec = RunSpec.model_validate(
@@ -58,9 +60,15 @@ def demo_spec(seed: int = 0, quick: bool = False) -> Any:
             "seed": seed,
         }
     )
-    spec = apply_overrides(spec, _QUICK) if quick else spec
-    apply = tuple(name for name, lens in runs.lenses().items() if not lens.refuses(spec))
-    return spec.model_copy(update={"lenses": apply})
+    return apply_overrides(spec, _QUICK) if quick else spec
+
+
+def with_lenses(spec: Any) -> Any:
+    """The spec with every lens that applies to it."""
+    from firstlight import runs
+
+    names = tuple(name for name, lens in runs.lenses().items() if not lens.refuses(spec))
+    return spec.model_copy(update={"lenses": names})
 
 
 def _require_writable(out: Path) -> None:
@@ -70,10 +78,11 @@ def _require_writable(out: Path) -> None:
         raise exits.UserError(f"--out: {out} {problem}; give the name of a file to write")
 
 
-def _opening(quick: bool) -> str:
-    pairs, M, K = ("317 of 529", 23, 256) if quick else ("2016 of 5041", 71, 2048)
+def _opening(spec: Any) -> str:
+    M = int(spec.task.group.removeprefix("Z"))
+    pairs = f"{int(spec.task.split.fraction * M * M)} of {M * M}"
     return (
-        f"A network of {K} hidden units is shown {pairs} sums a + b mod {M} and asked for the others.\n"
+        f"A network of {spec.model.width} hidden units is shown {pairs} sums a + b mod {M} and asked for the others.\n"
         "It will know those it was shown long before it understands addition."
     )
 

@@ -11,13 +11,14 @@ _LINES_EVERY = 10
 class Live:
     """Shows `flow.Progress` moments of one run: accuracy over epochs, and a line on where it stands."""
 
-    def __init__(self, steps: int) -> None:
-        self._steps = steps
+    def __init__(self) -> None:
+        self._total = 1
         self._rows: dict[int, dict[str, float]] = {}
         self._console = screen.out()
         self._view: Any = None
 
     def __call__(self, moment: Any) -> None:
+        self._total = moment.total
         # Between two rows the newest one is told again.
         if not moment.values or (step := int(moment.values["step"])) in self._rows:
             return
@@ -57,9 +58,10 @@ class Live:
             for name, label in _SHOWN.items()
         ]
         shown = figure.curves(series, x="epoch", y="accuracy")
-        width, height = min(self._console.width - 2, 100), max(min(self._console.height - 4, 18), 8)
+        width = max(min(self._console.width - 2, 100), 24)
+        height = max(min(self._console.height - 4, 18), 8)
         drawn = plots.terminal(
-            shown, width=width, height=height, colour=True, x_limits=(0, self._steps), y_limits=(0, 1)
+            shown, width=width, height=height, colour=True, x_limits=(0, self._total), y_limits=(0, 1)
         )
         return Text.from_ansi(f"{drawn}\n{line}")
 

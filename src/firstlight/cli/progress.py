@@ -1,11 +1,10 @@
 """Progress on stderr: a bar with the time left on a terminal, a line now and then elsewhere."""
 
-from threading import Lock
+import time
 from typing import Any
 
 from rich.progress import (
     BarColumn,
-    MofNCompleteColumn,
     Progress,
     TextColumn,
     TimeElapsedColumn,
@@ -14,26 +13,33 @@ from rich.progress import (
 
 from firstlight.cli import screen
 
+_REMARK_SECONDS = 10.0
+
 
 class Bar:
-    """A bar that shows what is being done, how much of it is done, and the time left."""
+    """A bar that shows what is being done, how much of it is done, and the time left; it pulses until told."""
 
-    def __init__(self, total: float | int, label: str = "", unit: str = "") -> None:
-        count = MofNCompleteColumn() if not unit else TextColumn("{task.completed:.0f}/{task.total:.0f} " + unit)
-        columns = (
-            TextColumn("{task.description}"),
-            BarColumn(),
-            count,
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-        )
+    def __init__(self, unit: str) -> None:
+        count = TextColumn("{task.fields[count]}")
+        columns = (TextColumn("{task.description}"), BarColumn(), count, TimeElapsedColumn(), TimeRemainingColumn())
         self._console = screen.err()
-        self._bar = Progress(*columns, console=self._console, transient=True, disable=not self._console.is_terminal)
-        self._task = self._bar.add_task(label, total=total)
+        self._unit = unit
+        self._remarked = time.monotonic()
+        self._bar = Progress(*columns, console=self._console, transient=True, disable=not self.is_shown)
+        self._task = self._bar.add_task("preparing", total=None, count="")
 
-    def update(self, done: float | int, label: str = "") -> None:
-        """Set how much is done and, if given, what is being done."""
-        self._bar.update(self._task, completed=done, description=label or None)
+    def update(self, done: float | int, total: int, label: str) -> None:
+        """Set how much is done of how much, and what is being done."""
+        count = f"{int(done)}/{total} {self._unit}"
+        self._bar.update(self._task, completed=done, total=total, description=label, count=count)
+
+    def remark(self, text: str, remaining: float | None) -> None:
+        """Say it in a line where there is no terminal, at most every few seconds."""
+        now = time.monotonic()
+        if not self.is_shown and now - self._remarked >= _REMARK_SECONDS:
+            self._remarked = now
+            left = "" if remaining is None else f", {screen.duration(remaining)} left"
+            self._console.print(text + left)
 
     @property
     def is_shown(self) -> bool:
@@ -51,59 +57,43 @@ class Bar:
 class ClaimProgress:
     """Tells of `claims.Moment`s: a bar over claims, or one line per verdict where there is no terminal."""
 
-    def __init__(self) -> None:
-        self._bar: Bar | None = None
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
 
     def __call__(self, moment: Any) -> None:
-        if self._bar is None:
-            self._bar = Bar(moment.count, unit="claims").__enter__()
         label = f"{moment.claim.id} {moment.note}".strip()
-        self._bar.update(moment.index + moment.fraction, label)
+        self._bar.update(moment.index + moment.fraction, moment.count, label)
         if moment.record is not None and not self._bar.is_shown:
             seconds = screen.duration(moment.record.seconds)
-            line = f"[{moment.index + 1}/{moment.count}] {moment.claim.id}: {moment.record.status} ({seconds})"
-            screen.err().print(line)
-
-    def __enter__(self) -> "ClaimProgress":
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self._bar is not None:
-            self._bar.__exit__()
+            place = f"[{moment.index + 1}/{moment.count}]"
+            screen.err().print(f"{place} {moment.claim.id}: {moment.record.status} ({seconds})")
 
 
 class RunProgress:
-    """Tells of `flow.Progress` moments: a bar on a terminal, elsewhere a line every few seconds."""
+    """Tells of `flow.Progress` moments: a bar over steps, or a line every few seconds."""
 
-    def __init__(self, lines_every: float = 10.0) -> None:
-        self._bar: Bar | None = None
-        self._lines_every = lines_every
-        self._last = 0.0
-        self._lock = Lock()
-
-    @property
-    def has_begun(self) -> bool:
-        """Whether anything was told."""
-        return self._bar is not None
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
+        self.has_begun = False
 
     def __call__(self, moment: Any) -> None:
-        with self._lock:
-            if self._bar is None:
-                self._bar = Bar(moment.total, unit="steps").__enter__()
-            told = ", ".join(
-                f"{name.replace('_', ' ')} {float(moment.values[name]):.3f}"
-                for name in ("train_accuracy", "test_accuracy")
-                if name in moment.values
-            )
-            self._bar.update(moment.done, told or "training")
-            if not self._bar.is_shown and moment.seconds - self._last >= self._lines_every:
-                self._last = moment.seconds
-                left = "" if moment.remaining is None else f", {screen.duration(moment.remaining)} left"
-                screen.err().print(f"step {moment.done} of {moment.total}{left}: {told}")
+        self.has_begun = True
+        told = ", ".join(
+            f"{name.replace('_', ' ')} {float(moment.values[name]):.3f}"
+            for name in ("train_accuracy", "test_accuracy")
+            if name in moment.values
+        )
+        self._bar.update(moment.done, moment.total, told or "training")
+        self._bar.remark(f"step {moment.done} of {moment.total}: {told}", moment.remaining)
 
-    def __enter__(self) -> "RunProgress":
-        return self
 
-    def __exit__(self, *exception: object) -> None:
-        if self._bar is not None:
-            self._bar.__exit__()
+class SweepProgress:
+    """Tells of `sweeps.SweepProgress` moments: a bar over points, or a line every few seconds."""
+
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
+
+    def __call__(self, moment: Any) -> None:
+        bad = f", {moment.bad} not finished" if moment.bad else ""
+        self._bar.update(moment.done, moment.total, f"sweep{bad}")
+        self._bar.remark(f"{moment.done} of {moment.total} points{bad}", moment.remaining)

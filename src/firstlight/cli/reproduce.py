@@ -34,13 +34,13 @@ def reproduce(
 ) -> int:
     """Check claims: all, those of a paper, or those named. Exit code 0 if every verdict is as expected."""
     from firstlight import claims
-    from firstlight.cli.progress import ClaimProgress
+    from firstlight.cli.progress import Bar, ClaimProgress
     from firstlight.records import Store
 
     chosen = _offered(claims.find(patterns), scale, named=bool(patterns))
     path, folder = store_path(store), data_path(data)
     path.parent.mkdir(parents=True, exist_ok=True)
-    with Store(path, "rw") as kept, ClaimProgress() as progress:
+    with Store(path, "rw") as kept, Bar("claims") as bar:
         try:
             records = claims.reproduce(
                 chosen,
@@ -49,7 +49,7 @@ def reproduce(
                 data=folder,
                 store=kept,
                 resume=resume,
-                progress=progress,
+                progress=ClaimProgress(bar),
             )
         except KeyboardInterrupt:
             again = " ".join(["firstlight reproduce", *patterns, f"--scale {scale}", "--resume"])
@@ -102,7 +102,9 @@ def _tell(records, verbose: bool) -> None:
         )
         for record in records
     ]
-    screen.print_table(("", "claim", "verdict", "", "measured", "expected", "time"), rows)
+    screen.print_table(
+        ("", "claim", "verdict", "", "measured", "expected", "time"), rows, wrap=("measured", "expected")
+    )
     for record in records:
         if record.evidence and (verbose or not as_expected(record)):
             lines = record.evidence.splitlines()

@@ -22,18 +22,19 @@ def run(
     json: JsonOption = False,
 ) -> int:
     """Train what a spec describes, or show the result if it is already in the store."""
+    from firstlight.cli.progress import Bar, RunProgress
     from firstlight.records import apply_overrides, load_spec
 
     chosen = [*(set_ or []), *([f"seed={seed}"] if seed is not None else [])]
     wanted = apply_overrides(load_spec(spec), chosen)
     where, folder = store_path(store), data_path(data)
 
-    from firstlight import flow, runs
-    from firstlight.cli.progress import RunProgress
+    with Bar("steps") as bar:
+        from firstlight import flow, runs
 
-    runs.check(wanted)
-    where.parent.mkdir(parents=True, exist_ok=True)
-    with RunProgress() as progress:
+        runs.check(wanted)
+        where.parent.mkdir(parents=True, exist_ok=True)
+        progress = RunProgress(bar)
         try:
             record = runs.run(wanted, store=where, force=force, resume=resume, data=folder, progress=progress)
         except flow.TrainingInterrupted as stopped:

@@ -41,7 +41,7 @@ def list_runs(
         "steps",
         "memorised",
         "generalised",
-        "test accuracy",
+        "test",
         "time",
         "began",
     )
@@ -142,7 +142,7 @@ def _row(record: Any) -> tuple[Any, ...]:
         record.summary.get("generalised_at"),
         final.get("test_accuracy"),
         screen.duration(record.seconds),
-        record.created[:16].replace("T", " "),
+        record.created[5:16].replace("T", " "),
     )
 
 

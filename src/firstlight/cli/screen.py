@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -29,9 +29,11 @@ def print_json(value: Any) -> None:
     print(json.dumps(json.loads(canonical_json(value)), indent=2, ensure_ascii=False))
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], title: str = "") -> None:
-    """Print rows under a head; numbers are rounded for reading, and `Text` keeps its style."""
-    table = Table(*columns, title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], wrap: Collection[str] = ()) -> None:
+    """Print rows under a head; numbers are rounded, `Text` keeps its style, and columns named in `wrap` may fold."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, no_wrap=column not in wrap)
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(brief(cell, limit=200)) for cell in row))
     out().print(table)

@@ -1,6 +1,93 @@
 """`firstlight sweep`: many runs at once."""
 
+from pathlib import Path
+from typing import Annotated, Any
 
-def sweep() -> int:
-    """Placeholder."""
-    return 0
+from cyclopts import Parameter
+
+from firstlight.cli import exits, screen
+from firstlight.cli.options import DataOption, JsonOption, SetOption, StoreOption, data_path, store_path
+
+_SHOWN = 40
+
+
+def sweep(
+    spec: Annotated[Path, Parameter(help="A .toml or .json file with base, grid or points, and seeds.")],
+    /,
+    *,
+    set_: SetOption = None,
+    jobs: Annotated[int | None, Parameter(help="Worker processes on this machine [default: one per core].")] = None,
+    cluster: Annotated[
+        str | None, Parameter(help="Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to run on instead.")
+    ] = None,
+    store: StoreOption = None,
+    force: Annotated[bool, Parameter(negative="", help="Train again what is already there.")] = False,
+    keep_weights: Annotated[
+        bool, Parameter(negative="", help="Keep the final weights of every point in the store.")
+    ] = False,
+    data: DataOption = None,
+    csv: Annotated[Path | None, Parameter(help="Write the table of all points to this file.")] = None,
+    json: JsonOption = False,
+) -> int:
+    """Train many runs: every combination of a grid and seeds. What is already in the store is not trained again."""
+    from firstlight.cli.progress import Bar, SweepProgress
+
+    where, folder = store_path(store), data_path(data)
+    with Bar("points") as bar:
+        from firstlight.sweeps import ClusterError, SweepInterrupted, load_sweep, run_sweep
+
+        wanted = load_sweep(spec, set_ or [])
+        wanted.expand(folder)
+        where.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            result = run_sweep(
+                wanted,
+                where,
+                jobs=jobs,
+                cluster=cluster,
+                force=force,
+                keep_weights=keep_weights,
+                data=folder,
+                progress=SweepProgress(bar),
+            )
+        except SweepInterrupted as stopped:
+            raise exits.Interrupted(
+                f"{stopped.done} of {stopped.total} points are in {where}; the same command does the rest"
+            ) from None
+        except ClusterError as error:
+            raise exits.UserError(f"--cluster: {error}") from error
+    if csv is not None:
+        _write_csv(result.frame, csv)
+    if json:
+        screen.print_json(_rows(result.frame))
+    else:
+        _tell(result, where)
+    return exits.OK if all(record and record.status == "finished" for record in result.records) else exits.DIFFERS
+
+
+def _write_csv(frame: Any, path: Path) -> None:
+    from firstlight.records.figure import write_atomically
+
+    write_atomically(path, frame.to_csv(index=False).encode())
+
+
+def _rows(frame: Any) -> list[dict[str, Any]]:
+    """Plain values; what a point has no value of is None."""
+    plain = frame.astype(object).where(frame.notna(), None)
+    return plain.to_dict(orient="records")
+
+
+def _tell(result: Any, where: Path) -> None:
+    frame = result.frame
+    columns = [*result.sweep.fields, "seed", "status", "steps", "memorised_at", "generalised_at", "final.test_accuracy"]
+    columns = [column for column in columns if column in frame.columns]
+    rows = [[row[column] for column in columns] for row in _rows(frame[:_SHOWN])]
+    screen.print_table([column.replace("_", " ") for column in columns], rows)
+    if len(frame) > _SHOWN:
+        print(f"… and {len(frame) - _SHOWN} more; --csv FILE writes them all")
+    counts = frame["status"].value_counts()
+    told = ", ".join(f"{count} {status}" for status, count in counts.items())
+    print(f"\n{len(frame)} points: {told}, in {where}")
+    if "message" in frame.columns:
+        for message, count in frame.loc[frame["status"] == "failed", "message"].value_counts().items():
+            print(f"failed {count} time{'s' * (count != 1)}: {message}")
