@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from firstlight.records.figure import write_atomically
-from firstlight.records.store._errors import Damage, StoreError
+from firstlight.records.store._errors import StoreError
 
 SAFETENSORS = ".safetensors"
 _NAME = re.compile(r"[0-9a-f]{64}\.[A-Za-z0-9]+")
@@ -48,16 +48,18 @@ class Blobs:
         """Where the file of this name is or would be."""
         # Names come from a file that anyone may have written: none may lead out of the folder.
         if not _NAME.fullmatch(name):
-            raise Damage(f"{name!r} is not the name of a file of arrays")
+            raise StoreError(f"{name!r} is not the name of a file of arrays; the store is damaged or forged.")
         return self.folder / name[:2] / name
 
     def put(self, content: bytes, suffix: str = SAFETENSORS) -> str:
         """Write the content, unless it is there and sound already, and return its name."""
         name = hashlib.sha256(content).hexdigest() + suffix
         if self.problem(name):
-            path = write_atomically(self.path(name), content)
+            path = self.path(name)
+            is_new = not path.parent.exists()
+            write_atomically(path, content)
             # The rename itself must reach the disk before a row that names the file does.
-            for folder in (path.parent, self.folder):
+            for folder in (path.parent, self.folder) if is_new else (path.parent,):
                 _sync_folder(folder)
         return name
 

@@ -73,6 +73,8 @@ def repair_store(path: str | os.PathLike[str], output: str | os.PathLike[str]) -
         raise StoreError(f"{target} exists already; name a file that does not, to keep the saved records in.")
     if not source.exists() and not has_log(source):
         raise StoreError(f"there is no store at {source}.")
+    if source.is_dir():
+        raise StoreError(f"{source} is a folder; name the file of the store, such as {source}/runs.sqlite.")
     blobs, lock = blobs_of(source), WriterLock(source)
     try:
         found = _best(source, blobs)
@@ -142,7 +144,8 @@ def _read(connection: sqlite3.Connection, blobs: Blobs) -> _Found:
     found = _Found()
     for row in _rows(connection, "runs", found.lost):
         with _noting(found.lost):
-            (found.runs if row[5] is None else found.started).append(_runs.decode(row))
+            record = _runs.decode(row)
+            (found.runs if row[5] is None else found.started).append(record)
     for row in _rows(connection, "rows", found.lost):
         with _noting(found.lost):
             found.rows.setdefault(row[0], []).append(_runs.decode_row(row))

@@ -1,0 +1,325 @@
+"""What a store keeps it gives back, once, whole, and under the same name."""
+
+import contextlib
+import csv
+import json
+import sqlite3
+import threading
+
+import numpy as np
+import pytest
+from safetensors.numpy import load_file
+
+from firstlight.records import (
+    ClaimRecord,
+    FitRecord,
+    GroupTask,
+    RunRecord,
+    RunSpec,
+    Store,
+    StoreError,
+    Table,
+    load_spec,
+)
+from firstlight.records.figure import Series, curves
+from firstlight.records.store import _schema
+
+TABLE = Table([0, 10, 20], {"loss": [1.0, 0.5, np.nan], "weights": np.arange(12.0).reshape(3, 2, 2)})
+WEIGHTS = {"final": {"W": np.arange(6.0).reshape(2, 3).T, "V": np.float32([[1, 2]])}, "step-10": {"W": np.eye(2)}}
+
+
+def run(seed=0, status="finished", **fields):
+    fields = {"steps": 20, "table": TABLE, "summary": {"accuracy": 0.9}, **fields}
+    return RunRecord(spec=RunSpec(name=f"run {seed}", seed=seed), status=status, **fields)
+
+
+def claim(id="li2.theorem-2", scale="quick", **fields):
+    words = {"paper": "li2", "title": "Maxima", "statement": "…", "status": "holds", "expected_verdict": "holds"}
+    return ClaimRecord(id=id, scale=scale, **{**words, **fields})
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "records" / "runs.sqlite"
+
+
+@pytest.fixture
+def store(path):
+    with Store(path, "rw") as store:
+        yield store
+
+
+def test_a_run_is_kept_with_its_weights(store, path):
+    kept = store.put_run(run(), WEIGHTS)
+    with Store(path) as reader:
+        for key in (kept.id, kept.id[:6], kept.spec):
+            assert reader.get_run(key) == kept
+        assert kept.table == TABLE
+        np.testing.assert_array_equal(reader.weights(kept.id)["W"], WEIGHTS["final"]["W"])
+        assert reader.weights(kept.id)["V"].dtype == np.float32
+        np.testing.assert_array_equal(reader.weights(kept.id, "step-10")["W"], np.eye(2))
+        with pytest.raises(StoreError, match="kept no weights under 'first'; it kept final, step-10"):
+            reader.weights(kept.id, "first")
+
+
+def test_a_run_is_inserted_once_and_only_an_unfinished_one_gives_way(store):
+    first = store.put_run(run(seconds=1.0))
+    assert store.put_run(run(seconds=2.0)) == first
+    assert store.put_run(run(seconds=3.0), replace=True).seconds == 3.0
+    for status in ("failed", "diverged", "interrupted"):
+        store.put_run(run(1, status, message="as it was"))
+        assert store.run_status(run(1).spec) == status
+    assert store.put_run(run(1)).status == "finished"
+    assert [record.spec.seed for record in store.runs()] == [0, 1]
+    assert store.run_ids("failed") == []
+
+
+def test_runs_are_found_by_the_beginning_of_their_ids(store):
+    ids = [store.put_run(run(seed)).id for seed in range(40)]
+    assert store.run_ids() == ids
+    with pytest.raises(StoreError, match=r"several runs begin with .* give more digits"):
+        store.get_run(ids[0][:1])
+    for key in ("zz", "", "%", "f" * 70):
+        with pytest.raises(StoreError, match="no run in this store has an id that begins with"):
+            store.get_run(key)
+
+
+def test_a_deleted_run_takes_its_files_with_it_unless_another_needs_them(store, path):
+    a, b = store.put_run(run(0), WEIGHTS), store.put_run(run(1), {"final": WEIGHTS["final"]})
+    assert store.delete_run(a.id[:10]) == a.id
+    assert store.run_ids() == [b.id]
+    assert len(list(path.parent.glob("*.blobs/??/*"))) == 1
+    store.delete_run(b.spec)
+    assert list(path.parent.glob("*.blobs/??/*")) == []
+    assert store.integrity_check().ok
+
+
+def test_weights_must_be_there_and_storable(store):
+    with pytest.raises(
+        StoreError, match="the weights 'final' of the record are missing in this store; pass the arrays"
+    ):
+        store.put_run(run(weights={"final": "ab" * 32}))
+    with pytest.raises(ValueError, match="array 'W' has dtype complex128, which a store cannot hold"):
+        store.put_run(run(), {"final": {"W": np.array([1j])}})
+    with pytest.raises(ValueError, match="weights"):
+        store.put_run(run(), {"../../escape": {"W": np.eye(2)}})
+    assert store.runs() == []
+
+
+def test_a_store_open_for_reading_refuses_to_write(store, path):
+    with Store(path) as reader, pytest.raises(StoreError, match="is open for reading; open it with mode='rw'"):
+        reader.put_run(run())
+    reader.close()
+    with pytest.raises(StoreError, match="is closed; open it again"):
+        reader.runs()
+
+
+def test_an_exported_run_needs_no_firstlight(store, tmp_path):
+    kept = store.put_run(run(), WEIGHTS)
+    folder = store.export_run(kept.id, tmp_path / "out")
+    assert RunRecord.from_json((folder / "record.json").read_text()) == kept
+    assert json.loads((folder / "record.json").read_text())["summary"] == {"accuracy": 0.9}
+    assert load_spec(folder / "spec.toml") == kept.spec
+    with (folder / "table.csv").open() as file:
+        assert list(csv.reader(file)) == [["step", "loss"], ["0", "1.0"], ["10", "0.5"], ["20", "nan"]]
+    np.testing.assert_array_equal(load_file(folder / "table.safetensors")["weights"], TABLE["weights"])
+    np.testing.assert_array_equal(load_file(folder / "weights/final.safetensors")["W"], WEIGHTS["final"]["W"])
+
+
+def test_claims_are_kept_and_the_latest_is_shown(store):
+    old, new = claim(measured=1.0), claim(measured=2.0, status="fails")
+    for record in (old, new, new, claim(scale="paper"), claim("agf.figure-5")):
+        store.put_claim(record)
+    assert store.get_claim("li2.theorem-2", "quick") == new
+    assert store.get_claim("li2.theorem-2").scale == "paper"
+    assert [record.measured for record in store.claims(latest=False)][:2] == [1.0, 2.0]
+    frame = store.claims_frame()
+    assert list(zip(frame["id"], frame["scale"], frame["as_expected"], strict=True)) == [
+        ("li2.theorem-2", "quick", False),
+        ("li2.theorem-2", "paper", True),
+        ("agf.figure-5", "quick", True),
+    ]
+    with pytest.raises(StoreError, match=r"no outcome of claim 'x.y'; `firstlight reproduce x.y` makes one"):
+        store.get_claim("x.y")
+
+
+def test_figures_and_fits_are_kept(store, path):
+    figure = curves([Series("loss", [0, 1], [1.0, np.nan])], x="step", y="loss")
+    fit = FitRecord(estimator="RFMClassifier", params={"depth": 3}, data="0" * 64, scores={"accuracy": 0.9})
+    digest = store.put_figure(figure)
+    store.put_figure(figure)
+    store.put_fit(fit)
+    with Store(path) as reader:
+        assert reader.get_figure(digest) == figure
+        assert reader.fits() == [fit]
+        with pytest.raises(StoreError, match="no figure with the digest 0000"):
+            reader.get_figure("0" * 64)
+
+
+def test_the_frame_of_runs_is_tidy(store):
+    assert list(store.runs_frame()["status"]) == list(store.claims_frame()["status"]) == []
+    store.put_run(run(0))
+    store.put_run(RunRecord(spec=RunSpec(task=GroupTask(group="S4")), status="failed", message="too hot"))
+    frame = store.runs_frame().set_index("status")
+    assert list(frame.loc["finished", ["task.group", "seed", "accuracy"]]) == ["Z71", 0, 0.9]
+    assert list(frame.loc["failed", ["task.group", "message", "model.width"]]) == ["S4", "too hot", 2048]
+
+
+def test_a_run_in_progress_is_seen_as_interrupted_with_the_rows_so_far(store, path):
+    with Store(path) as reader, store.open_run(RunSpec()) as handle:
+        assert handle.resume is None
+        handle.append(0, {"loss": 1.0, "v": np.zeros(2)})
+        assert len(reader.get_run(handle.id).table) == 0
+        handle.commit()
+        handle.append(10, {"loss": 0.5, "v": np.ones(2)})
+        seen = reader.get_run(handle.id)
+        assert (seen.status, seen.table["loss"].tolist()) == ("interrupted", [1.0])
+        kept = handle.finish("finished", steps=12, summary={"best": 0.5}, weights=WEIGHTS)
+        assert reader.get_run(handle.id) == kept
+    assert (kept.steps, kept.table["v"].tolist()) == (12, [[0.0, 0.0], [1.0, 1.0]])
+    with pytest.raises(StoreError, match="is closed; open it again with open_run"):
+        handle.append(20, {"loss": 0.1})
+    with pytest.raises(StoreError, match="already finished; read it with get_run, or pass restart=True"):
+        store.open_run(RunSpec())
+
+
+def test_many_rows_are_committed_as_they_come(store, path):
+    with store.open_run(RunSpec()) as handle, Store(path) as reader:
+        for step in range(100):
+            handle.append(step, {"loss": 1.0})
+        assert 0 < len(reader.get_run(handle.id).table) < 100
+    assert len(store.get_run(RunSpec()).table) == 100
+
+
+def test_an_interrupted_run_goes_on_from_its_checkpoint(store, path):
+    with store.open_run(RunSpec()) as handle:
+        for step in (0, 10, 20, 30):
+            handle.append(step, {"loss": float(step)})
+            if step == 10:
+                handle.checkpoint(step, {"old": np.zeros(1)})
+            if step == 20:
+                handle.checkpoint(step, {"W": np.full(2, step)})
+        before = handle.finish("interrupted", message="Ctrl-C")
+    assert (before.message, before.steps, len(before.table)) == ("Ctrl-C", 30, 4)
+    assert len(list(path.parent.glob("*.blobs/??/*"))) == 1
+    with store.open_run(RunSpec()) as again:
+        assert (again.resume.step, again.resume.table["loss"].tolist()) == (20, [0.0, 10.0, 20.0])
+        assert again.seconds >= again.resume.seconds > 0
+        np.testing.assert_array_equal(load_file(again.resume.path)["W"], [20.0, 20.0])
+        assert store.get_run(RunSpec()).table["loss"].tolist() == [0.0, 10.0, 20.0]
+        again.append(20, {"loss": 20.0})
+        again.append(40, {"loss": 40.0})
+        after = again.finish()
+    assert after.table["loss"].tolist() == [0.0, 10.0, 20.0, 40.0]
+    assert after.created == before.created
+    assert list(path.parent.glob("*.blobs/??/*")) == []
+
+
+@pytest.mark.parametrize("kind", ["bytes", "file"])
+def test_a_checkpoint_may_be_bytes_or_a_file(store, tmp_path, kind):
+    state = b"opaque" if kind == "bytes" else tmp_path / "state.eqx"
+    (tmp_path / "state.eqx").write_bytes(b"opaque")
+    with store.open_run(RunSpec()) as handle:
+        handle.checkpoint(5, state)
+    with store.open_run(RunSpec()) as handle:
+        assert handle.resume.path.read_bytes() == b"opaque"
+        assert handle.resume.path.suffix == (".bin" if kind == "bytes" else ".eqx")
+
+
+def test_what_left_no_checkpoint_begins_anew_and_a_damaged_checkpoint_says_so(store):
+    with store.open_run(RunSpec()) as handle:
+        handle.append(0, {"loss": 1.0})
+    with store.open_run(RunSpec()) as handle:
+        assert handle.resume is None
+        assert len(store.get_run(RunSpec()).table) == 0
+        handle.checkpoint(3, b"state").write_bytes(b"other")
+    with pytest.raises(StoreError, match=r"the checkpoint of run .* is damaged; pass restart=True"):
+        store.open_run(RunSpec())
+    with store.open_run(RunSpec(), restart=True) as handle:
+        assert handle.resume is None
+        with pytest.raises(StoreError, match="is open in this process; finish it first"):
+            store.open_run(RunSpec())
+        handle.finish("diverged")
+    assert store.open_run(RunSpec()).resume is None
+
+
+def test_an_observable_keeps_its_shape_and_its_name(store):
+    with store.open_run(RunSpec()) as handle:
+        handle.append(0, {"v": np.zeros(2)})
+        with pytest.raises(ValueError, match=r"observable 'v' had shape .2,.; got .3,."):
+            handle.append(1, {"v": np.zeros(3)})
+        with pytest.raises(ValueError, match="'step' is the index of a table"):
+            handle.append(1, {"step": 1.0})
+
+
+def test_closing_the_store_commits_what_open_runs_have_seen(path):
+    with Store(path, "rw") as store:
+        handle = store.open_run(RunSpec())
+        handle.append(7, {"loss": 1.0})
+    with Store(path) as reader:
+        assert reader.get_run(handle.id).table.step.tolist() == [7]
+
+
+def test_threads_take_turns(store):
+    errors = []
+
+    def work(seed):
+        try:
+            store.put_run(run(seed), WEIGHTS)
+            store.runs()
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert len(store.runs()) == 8
+
+
+def test_garbage_is_what_no_record_needs(store, path):
+    kept = store.put_run(run(), WEIGHTS)
+    stray = path.with_name("runs.sqlite.blobs") / "ab" / f"{'ab' * 32}.safetensors"
+    stray.parent.mkdir(exist_ok=True)
+    stray.write_bytes(b"left by a killed writer")
+    (stray.parent / ".half.partial").write_bytes(b"half")
+    assert store.integrity_check().orphans == (stray.name,)
+    assert set(store.collect_garbage()) == {stray.name, ".half.partial"}
+    store.vacuum()
+    assert store.get_run(kept.id) == kept
+    assert store.weights(kept.id).keys() == {"W", "V"}
+
+
+def test_an_older_store_is_migrated_by_a_writer_and_a_newer_one_refused(path, monkeypatch):
+    with Store(path, "rw") as store:
+        kept = store.put_run(run())
+    with monkeypatch.context() as later:
+        later.setattr(_schema, "SCHEMA_VERSION", 3)
+        later.setattr(
+            _schema, "MIGRATIONS", {1: ("CREATE TABLE notes (text TEXT)",), 2: ("INSERT INTO notes VALUES ('hi')",)}
+        )
+        with pytest.raises(StoreError, match=r"has schema 1; this firstlight reads 3. Open it once with mode='rw'"):
+            Store(path)
+        with Store(path, "rw") as store:
+            assert store.get_run(kept.id) == kept
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            assert connection.execute("SELECT * FROM notes").fetchall() == [("hi",)]
+        with Store(path) as store:
+            assert store.integrity_check().ok
+    for mode in ("r", "rw"):
+        with pytest.raises(StoreError, match=r"written by a newer firstlight \(schema 3; this one knows up to 1\)"):
+            Store(path, mode)
+
+
+def test_a_migration_that_fails_changes_nothing(path, monkeypatch):
+    with Store(path, "rw") as store:
+        kept = store.put_run(run())
+    with monkeypatch.context() as later:
+        later.setattr(_schema, "SCHEMA_VERSION", 2)
+        later.setattr(_schema, "MIGRATIONS", {1: ("CREATE TABLE notes (text TEXT)", "NONSENSE")})
+        with pytest.raises(StoreError, match="syntax error"):
+            Store(path, "rw")
+    with Store(path) as store:
+        assert store.get_run(kept.id) == kept
