@@ -69,14 +69,13 @@ def _ascend_samples(E: GroupEnergy, W: Weights, steps: int, tolerance: float) ->
     value, gradient = E.gradient(W)
     tau, moving, done = np.ones(K), np.arange(K), 0
     converged = np.zeros(K, dtype=bool)
-    for done in range(1, steps + 1):
+    while len(moving) and done < steps:
+        done += 1
         w, g = W[:, moving], gradient[:, moving]
         along = (w * g).sum(axis=0)
         rest = np.linalg.norm(g - along * w, axis=0) <= tolerance * np.abs(along)
         converged[moving[rest]] = True
         moving = moving[~rest & (tau[moving] > SMALLEST_STEP)]
-        if not len(moving):
-            break
         w, g = W[:, moving], gradient[:, moving]
         # Where σ is not homogeneous w·∇E may be small or negative; ‖∇E‖ then sets the length of the step.
         along = np.maximum((w * g).sum(axis=0), 0.25 * np.linalg.norm(g, axis=0))
@@ -136,21 +135,19 @@ def _ascend_blocks(E: GroupEnergy, W: Weights, steps: int, tolerance: float) -> 
     X = frame.split(W)
     ends = [x.copy() for x in X]
     moving, converged, done = np.arange(W.shape[1]), np.zeros(W.shape[1], dtype=bool), 0
-    for done in range(1, steps + 1):
-        norm = np.sqrt(sum(_inner(x, x) for x in X))
+    while len(moving) and done < steps:
+        done += 1
+        norm = np.sqrt(_total(X, X))
         X = [x / norm[:, None, None, None] for x in X]
         G = [_block_gradient(x, s) for x, s in zip(X, frame.scales, strict=True)]
-        along = sum(_inner(x, g) for x, g in zip(X, G, strict=True))
+        along = _total(X, G)
         G = [g / along[:, None, None, None] for g in G]
         for end, x in zip(ends, X, strict=True):
             end[:, moving] = x
-        # ‖∇E/(w·∇E) − w‖² = ‖∇E/(w·∇E)‖² − 1 would cancel, so the difference is taken first.
-        off = sum(_inner(g - x, g - x) for x, g in zip(X, G, strict=True))
-        on = np.sqrt(off) > tolerance
+        off = [g - x for x, g in zip(X, G, strict=True)]
+        on = np.sqrt(_total(off, off)) > tolerance
         converged[moving[~on]] = True
         moving = moving[on]
-        if not len(moving):
-            break
         X = [(x + g)[:, on] for x, g in zip(X, G, strict=True)]
     W = frame.join(ends)
     W = W / np.linalg.norm(W, axis=0)
@@ -161,11 +158,13 @@ def _block_gradient(x: Complex[np.ndarray, "two K k d d"], s: Float[np.ndarray, 
     """∇ of ½Σ‖BA/s‖² for the halves (A, B) = x: (B*T, TA*) with T = BA/s²."""
     A, B = x
     if x.shape[-1] == 1:
-        size = (x.real**2 + x.imag**2) / s**2
+        size = (np.real(x) ** 2 + np.imag(x) ** 2) / s**2
         return x * size[::-1]
     T = (B @ A) / s**2
     return np.stack([B.conj().swapaxes(-1, -2) @ T, T @ A.conj().swapaxes(-1, -2)])
 
 
-def _inner(x: Complex[np.ndarray, "two K k d d"], y: Complex[np.ndarray, "two K k d d"]) -> Float[np.ndarray, " K"]:
-    return (x.real * y.real + x.imag * y.imag).sum(axis=(0, 2, 3, 4))
+def _total(X: Blocks, Y: Blocks) -> Float[np.ndarray, " K"]:
+    """Re⟨x, y⟩ of every node, summed over all blocks of both halves."""
+    products = [np.real(x) * np.real(y) + np.imag(x) * np.imag(y) for x, y in zip(X, Y, strict=True)]
+    return np.sum([p.sum(axis=(0, 2, 3, 4)) for p in products], axis=0)

@@ -116,7 +116,7 @@ class GroupEnergy:
         return self.group.table[self._pairs]
 
     @cached_property
-    def _sums(self) -> tuple[Any, Any, Any]:
+    def _sums(self) -> tuple[Any, ...]:
         """Sparse (M, n) matrices that add up samples by g, by g′ and by gg′."""
         from scipy.sparse import csc_array
 
