@@ -91,13 +91,15 @@ def observe(ctx):
     import jax
     import jax.numpy as jnp
 
+    from firstlight import features
+
     V, previous = ctx.model.V, ctx.previous
     F = ctx.model.hidden(ctx.train_inputs.project)
-    residual = jax.nn.one_hot(ctx.train_targets, V.shape[1]) - F @ V
-    centred = F - F.mean(0)
+    Y = jax.nn.one_hot(ctx.train_targets, V.shape[1])
+    centred = features.centred(F)
     few = centred[:, :_SAMPLED]
     return {
-        "G_F": jnp.linalg.norm((residual - residual.mean(0)) @ V.T),
+        "G_F": jnp.linalg.norm(features.feature_gradient(F, Y, V)),
         "step_V": _cosine_distance(V, previous.V),
         "step_W": _cosine_distance(ctx.model.W, previous.W),
         "off_nodes": _off_diagonal(few.T @ few),

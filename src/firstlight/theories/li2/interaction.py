@@ -1,0 +1,162 @@
+"""Stage III: nodes that repel each other, and a gradient that turns to what is missing (Theorems 6 and 7)."""
+
+from collections.abc import Collection
+
+import numpy as np
+from jaxtyping import Complex, Float
+
+from firstlight.features import irrep_content, random_starts
+from firstlight.groups import Group, convolve
+
+
+def repulsion_matrix(F: Float[np.ndarray, "n K"], eta: float) -> Float[np.ndarray, "K K"]:
+    r"""B = (F̃ᵀF̃ + ηI)⁻¹, whose entries b_jl say how much node l enters what drives node j.
+
+    $$[\tilde F B]_j = b_{jj}\tilde f_j + \sum_{l \neq j} b_{jl}\tilde f_l$$
+
+    Reference: Li₂, eq. 10, where the sum must leave out l = j.
+
+    **Arguments:** `F` (n, K) activations, centred here; `eta` > 0 the ridge.
+
+    >>> B = repulsion_matrix(np.array([[1.0, 1.0], [0.0, 0.1], [0.0, 0.0]]), eta=0.1)
+    >>> bool(B[0, 1] < 0)
+    True
+    """
+    _require_ridge(eta)
+    centred = F - F.mean(0)
+    return np.linalg.inv(centred.T @ centred + eta * np.eye(F.shape[1]))
+
+
+def repulsion_coefficient(F: Float[np.ndarray, "n K"], eta: float, j: int, l: int) -> float:
+    r"""b_jl from the two nodes and what the others leave of them.
+
+    $$b_{jl} = -\frac{\beta}{(\eta + \alpha)(\eta + \gamma) - \beta^2}$$
+
+    with α = f̃_jᵀPf̃_j, β = f̃_jᵀPf̃_l, γ = f̃_lᵀPf̃_l and P = P_{η,−jl} the ridge residual of all other nodes. The
+    sign is opposite to that of β: what the others leave of two similar nodes repels. Reference: Li₂, Theorem 6.
+
+    >>> F = np.random.default_rng(0).normal(size=(9, 4))
+    >>> bool(np.isclose(repulsion_coefficient(F, 0.3, 1, 3), repulsion_matrix(F, 0.3)[1, 3]))
+    True
+    """
+    _require_ridge(eta)
+    if j == l:
+        raise ValueError(f"repulsion is between two different nodes, got j = l = {j}")
+    centred = F - F.mean(0)
+    others = np.delete(centred, [j, l], axis=1)
+    pair = centred[:, [j, l]]
+    gram = others.T @ others + eta * np.eye(others.shape[1])
+    left = pair - others @ np.linalg.solve(gram, others.T @ pair)
+    S = pair.T @ left + eta * np.eye(2)
+    return float(-S[0, 1] / np.linalg.det(S))
+
+
+def _require_ridge(eta: float) -> None:
+    if not eta > 0:
+        raise ValueError(f"eta must be positive, got {eta}; without a ridge F̃ᵀF̃ need not be invertible")
+
+
+def modulation(group: Group, learned: Collection[int]) -> Complex[np.ndarray, "M w"]:
+    r"""Φ_S, whose columns span what the irreps in S do not: the residual of the target is Φ_SΦ_S* on the product.
+
+    $$\Phi_S = \left[\sqrt{d_k/M}\,[C_k(h)]_{ij}\right]_{k \notin S,\ k \neq 0,\ i, j \le d_k}$$
+
+    Its width is Σ_{k∉S} d_k²; the printed one, with one column χ_k for each irrep, is right for Abelian groups
+    only, where it is κ − |S|. Reference: Li₂, Theorem 7.
+
+    **Arguments:** `learned`, S, as places in `group.irreps()`; real nodes learn an irrep with its conjugate, so S is
+    closed under conjugation here, and the trivial irrep is always left out.
+
+    >>> from firstlight.groups import symmetric
+    >>> modulation(symmetric(3), learned=[1]).shape
+    (6, 4)
+    """
+    known = group.irreps()
+    if unknown := sorted(set(learned) - set(range(len(known)))):
+        raise ValueError(f"learned names irreps {unknown}; {group.name} has irreps 0 to {len(known) - 1}")
+    closed = set(learned) | {known[k].conjugate for k in learned}
+    missing = [rho for rho in known if not rho.is_trivial and rho.index not in closed]
+    columns = [np.sqrt(rho.dim / group.order) * rho.matrices.reshape(group.order, -1) for rho in missing]
+    return np.concatenate([*columns, np.zeros((group.order, 0), complex)], axis=1)
+
+
+def modulated_energy(
+    group: Group, learned: Collection[int], W: Float[np.ndarray, "two_M K"]
+) -> Float[np.ndarray, " K"]:
+    r"""E_S(w) = ½‖Φ_S* z‖², z_h = Σ_{g₁g₂=h} σ(a(g₁) + b(g₂)), the energy once the irreps of S are fitted (σ = x²).
+
+    On the full table z = 2(a ∗ b) up to a constant, which every k ≠ 0 ignores. Reference: Li₂, Theorem 7.
+
+    **Arguments:** `W` (2M, K), a node w = [a; b] in each column.
+
+    >>> from firstlight.groups import cyclic
+    >>> w = np.cos(2 * np.pi * np.arange(5) / 5)
+    >>> E = modulated_energy(cyclic(5), [], np.concatenate([w, w])[:, None])
+    >>> bool(np.isclose(E[0] / 5**2, 5 / 4))
+    True
+    """
+    return 0.5 * np.sum(np.abs(_coefficients(group, learned, W)) ** 2, axis=1)
+
+
+def modulated_gradient(
+    group: Group, learned: Collection[int], W: Float[np.ndarray, "two_M K"]
+) -> Float[np.ndarray, "two_M K"]:
+    """∇E_S of each node, by group convolution.
+
+    With z̃ = Re Φ_SΦ_S* z, ∂E_S/∂a(g) = 2 Σ_h z̃(h) b(g⁻¹h) and ∂E_S/∂b(g) = 2 Σ_h z̃(h) a(hg⁻¹).
+    """
+    a, b = _halves(group, W)
+    Phi = modulation(group, learned)
+    z = np.real(_coefficients(group, learned, W) @ Phi.T)
+    inverse = group.inverse
+    return 2 * np.concatenate([convolve(group, z, b[:, inverse]), convolve(group, a[:, inverse], z)], axis=1).T
+
+
+def ascend_modulated(
+    group: Group,
+    learned: Collection[int] = (),
+    *,
+    starts: int = 32,
+    seed: int = 0,
+    steps: int = 3000,
+    tolerance: float = 1e-10,
+) -> Float[np.ndarray, "two_M starts"]:
+    """Points of the unit sphere that ascents of E_S from random starts reach, one in each column.
+
+    A step goes to the direction of ∇E_S + cw; the shift c makes it an ascent where E_S curves downwards.
+
+    >>> from firstlight.groups import cyclic
+    >>> W = ascend_modulated(cyclic(5), learned=(1, 4), starts=4)
+    >>> bool(np.allclose(modulated_energy(cyclic(5), (), W), 5 / 4))
+    True
+    """
+    W = random_starts(group, starts, seed)
+    shift = 0.5 * group.order
+    for _ in range(steps):
+        G = modulated_gradient(group, learned, W)
+        new = G + shift * W
+        new /= np.linalg.norm(new, axis=0)
+        moved = np.max(np.linalg.norm(new - W, axis=0))
+        W = new
+        if moved < tolerance:
+            break
+    return W
+
+
+def reached_irreps(group: Group, W: Float[np.ndarray, "two_M K"], level: float = 0.99) -> list[frozenset[int]]:
+    """For each node, the irreps (one, or a conjugate pair) that hold `level` of its norm; empty where none does."""
+    content, parts = irrep_content(W, group), group.real_components()
+    return [frozenset(parts[int(np.argmax(c))].irreps if c.max() >= level else ()) for c in content]
+
+
+def _coefficients(group: Group, learned: Collection[int], W: np.ndarray) -> np.ndarray:
+    a, b = _halves(group, W)
+    return 2 * convolve(group, a, b) @ modulation(group, learned).conj()
+
+
+def _halves(group: Group, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if W.ndim != 2 or W.shape[0] != 2 * group.order:
+        raise ValueError(
+            f"nodes on {group.name} are columns of length {2 * group.order}, first factor then second, got {W.shape}"
+        )
+    return W[: group.order].T, W[group.order :].T

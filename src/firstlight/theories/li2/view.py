@@ -1,0 +1,172 @@
+"""The lens of Li₂: what it records, what it says of a run in one sentence, what it draws."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from firstlight import flow, groups
+from firstlight.records import FigureData, GroupTask, RunRecord, RunSpec, figure
+from firstlight.theories.li2.lens import observe
+from firstlight.theories.li2.stages import Stages, decay_ridge, stages
+
+_TITLES = {"lazy": "I lazy", "independent": "II independent", "interactive": "III interactive", "stalled": "stalled"}
+
+
+def refuses(spec: RunSpec) -> str:
+    """Empty where the lens applies; else why it does not."""
+    if not isinstance(spec.task, GroupTask):
+        return f"Li₂ reads features by the irreps of a finite group, and the task is {spec.task.kind}"
+    if spec.task.encoding == "template":
+        return "its stages are told by accuracies, and template targets are not classes"
+    if spec.loss.kind != "mse":
+        return f"its G_F is that of the squared error, and the loss is {spec.loss.kind}"
+    return ""
+
+
+def summarise(record: RunRecord) -> Mapping[str, Any]:
+    """When each stage begins and ends, whether the run grokked, and `story`, which says it in a sentence."""
+    table = record.table
+    if len(table) < 2:
+        return {"story": ""}
+    found = stages(record)
+    last = {name.removeprefix("li2."): float(column[-1]) for name, column in table.scalars().items() if "li2." in name}
+    bounds = {f"{stage.name}_until": stage.end for stage in found.stages}
+    told = {stage.name: {"evidence": stage.evidence, "confidence": stage.confidence} for stage in found.stages}
+    values: dict[str, Any] = {"grokked": found.grokked, "confidence": found.confidence, "verdict": found.verdict}
+    values |= bounds | {"stages": told, "last": last, "learned_irreps": _learned(record)}
+    if (eta := _decay(record)) is not None:
+        values["decay_ridge"] = eta
+    return values | {"story": _story(found, last, values["learned_irreps"])}
+
+
+def _decay(record: RunRecord) -> float | None:
+    """The η of the weight decay, where it enters the gradient."""
+    spec = record.spec
+    if not isinstance(spec.task, GroupTask) or not flow.is_coupled(spec.optimizer):
+        return None
+    order, split = groups.parse(spec.task.group).order, spec.task.split
+    rows = order**spec.task.factors
+    samples = split.count if split.count is not None else int((split.fraction or 1.0) * rows)
+    return decay_ridge(samples, spec.optimizer.weight_decay, spec.loss)
+
+
+def _labels(record: RunRecord) -> list[str]:
+    spec = record.spec
+    if not isinstance(spec.task, GroupTask):
+        return []
+    return [part.label for part in groups.parse(spec.task.group).real_components()]
+
+
+def _learned(record: RunRecord) -> int:
+    """How many nontrivial components hold more than half of some node's weight."""
+    if "li2.nodes" not in record.table:
+        return 0
+    return int(np.sum(record.table["li2.nodes"][-1][1:] > 0))
+
+
+def _story(found: Stages, last: Mapping[str, float], learned: int) -> str:
+    spans = ", ".join(f"{_TITLES[stage.name]} {stage.start}–{stage.end}" for stage in found.stages)
+    pure = f"; a node is {last['purity']:.0%} one irrep, and {learned} irreps rule nodes" if "purity" in last else ""
+    return f"Li₂: {found.verdict}. Stages by step: {spans}{pure}."
+
+
+def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
+    """Learning curves with stage bands, |G_F| with its alignment, cosine distances, diagonality, features."""
+    if len(record.table) < 2:
+        return ()
+    found = stages(record)
+    bands = [(_TITLES[s.name], s.start, s.end) for s in found.stages]
+    curves = (_accuracy(record, bands), _gradient(record, bands), _updates(record, bands), _pairs(record))
+    title = "Li₂: the stages of the run"
+    shown = [figure.panels(curves, columns=2, title=title, caption=f"{found.verdict}.")]
+    if "li2.irreps" in record.table:
+        shown.append(figure.panels((_growth(record), _content(record)), columns=2, title="Li₂: the features"))
+    return tuple(shown)
+
+
+def _x(record: RunRecord) -> figure.Axis:
+    spec = record.spec
+    linear = spec.recording.points is None
+    return figure.Axis("step" if spec.optimizer.batch_size else "epoch", scale="linear" if linear else "symlog")
+
+
+def _curves(
+    record: RunRecord, names: Mapping[str, str], y: figure.Axis | str, title: str, bands: list, skip: int = 0
+) -> FigureData:
+    table = record.table
+    known = {label: column for label, column in names.items() if column in table}
+    step = np.asarray(table.step)[skip:]
+    series = [figure.Series(label, step, table[column][skip:]) for label, column in known.items()]
+    return figure.curves(series, x=_x(record), y=y, title=title, stages=bands)
+
+
+def _accuracy(record: RunRecord, bands: list) -> FigureData:
+    names = {"train": "train_accuracy", "test": "test_accuracy", "purity of nodes": "li2.purity"}
+    return _curves(record, names, "accuracy, purity", "Accuracy", bands)
+
+
+def _gradient(record: RunRecord, bands: list) -> FigureData:
+    table = record.table
+    norm = table["li2.G_F"]
+    peak = norm.max() or 1.0
+    series = [
+        figure.Series(f"|G_F| / {peak:.3g}", table.step, norm / peak),
+        figure.Series("cosine with ỸỸᵀF", table.step, table["li2.alignment"]),
+        figure.Series("repulsion", table.step, table["li2.repulsion"]),
+    ]
+    return figure.curves(series, x=_x(record), y="share", title="Backpropagated gradient", stages=bands)
+
+
+def _updates(record: RunRecord, bands: list) -> FigureData:
+    names = {"ΔV": "li2.step_V", "ΔW": "li2.step_W"}
+    y = figure.Axis("cosine distance of one step", scale="log")
+    return _curves(record, names, y, "Updates", bands, skip=1)
+
+
+def _pairs(record: RunRecord) -> FigureData:
+    names = {
+        "F̃ᵀF̃, mean |off| / mean diagonal": "li2.off_nodes",
+        "F̃ᵀF̃, ‖off‖ / ‖all‖": "li2.off_nodes_norm",
+        "P₁⊥FFᵀ, mean |off| / mean diagonal": "li2.off_samples",
+        "P₁⊥FFᵀ, ‖off‖ / ‖all‖": "li2.off_samples_norm",
+    }
+    return _curves(record, names, figure.Axis("off the diagonal", scale="log"), "Diagonality", [])
+
+
+def _growth(record: RunRecord) -> FigureData:
+    table = record.table
+    return figure.heatmap(
+        table["li2.nodes"].T,
+        x=_x(record).label,
+        y="irrep",
+        value="share of nodes",
+        title="Nodes ruled by one irrep",
+        caption="More than half of a ruled node's weight lies in the irrep.",
+        columns=[str(s) for s in table.step],
+        rows=_labels(record),
+    )
+
+
+def _content(record: RunRecord) -> FigureData:
+    content = record.table["li2.content"][-1]
+    order = np.lexsort((-content.max(1), np.argmax(content, axis=1)))
+    return figure.heatmap(
+        content[order],
+        x="irrep",
+        y="hidden node",
+        value="share",
+        title="Irreps of single nodes, at the end",
+        columns=_labels(record),
+        limits=(0.0, 1.0),
+    )
+
+
+LENS = flow.Lens(
+    name="li2",
+    title="Li₂: the three stages of grokking",
+    observables=(observe,),
+    refuses=refuses,
+    summarise=summarise,
+    figure_data=figure_data,
+)
