@@ -29,14 +29,14 @@ def test_a_wrong_term_of_the_loss_fails(monkeypatch, factor):
 def test_a_wrong_derivative_fails(monkeypatch):
     from firstlight import models
 
-    half = models.Activation("half", lambda x: x * x, lambda x: x)
+    half = models.Activation("half", lambda x: x**4, lambda x: 2 * x**3)
     monkeypatch.setattr(models, "activation", lambda name: half)
     assert energy.gradient_of_energy(Setting()).status == "fails"
 
 
 def test_an_ascent_that_stops_early_fails(monkeypatch):
     right = energy._ascend
-    monkeypatch.setattr(energy, "_ascend", lambda *a: (right(*a)[0] * 0.99, *right(*a)[1:]))
+    monkeypatch.setattr(energy, "_ascend", lambda *a: (0.99 * right(*a)[0], *right(*a)[1:]))
     assert energy.maxima_for_modular_addition(Setting()).status == "fails"
 
 

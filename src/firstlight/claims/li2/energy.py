@@ -8,31 +8,46 @@ _ACTIVATIONS = ("quadratic", "poly(1,0.5)", "relu", "silu", "tanh")
 
 
 def gradient_of_energy(setting: Setting) -> Outcome:
-    """The right side of eq. 7 against the derivative of E taken automatically, for random X, Y and w."""
+    """The flow of eq. 7 against the derivative of E taken automatically, on whole and on sampled tables."""
     import jax
 
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=15)))
-    sizes = setting.choose(quick=(40, 12, 5), paper=(2016, 142, 71))
+    names = setting.choose(quick=("S3",), paper=("Z71", "S4", "A5"))
     with jax.enable_x64(True):
-        worst = {name: max(_flow_error(name, sizes, seed) for seed in seeds) for name in _ACTIVATIONS}
+        worst = {sigma: max(_flow_error(sigma, name, seeds) for name in names) for sigma in _ACTIVATIONS}
     holds = max(worst.values()) <= TOLERANCE
     return Outcome("holds" if holds else "fails", worst, dict.fromkeys(worst, 0.0), seeds=seeds)
 
 
-def _flow_error(name: str, sizes: tuple[int, int, int], seed: int) -> float:
-    """‖∇E(w) − XᵀDỸỸᵀσ(Xw)‖ / ‖∇E(w)‖ for random data of n samples, d inputs and M classes."""
+def _flow_error(sigma: str, name: str, seeds: tuple[int, ...]) -> float:
+    """The largest ‖∇E(w) − XᵀDỸỸᵀσ(Xw)‖ / ‖∇E(w)‖ over random w, on the whole table and on 40 % of it."""
     import jax
+    import numpy as np
+
+    from firstlight import features, groups, tasks
+
+    group = groups.parse(name)
+    task = tasks.group_task(group)
+    W = np.stack([np.random.default_rng(seed).standard_normal(2 * group.order) for seed in seeds], axis=1)
+    errors = []
+    for rows in (None, task.split(fraction=0.4, seed=seeds[0]).train):
+        # Nodes do not share an energy, so the gradient of the sum holds that of each.
+        gradient = np.asarray(jax.grad(lambda W, rows=rows: _dense_energy(W, task, sigma, rows).sum())(W))
+        flow = features.energy_gradient(W, group, sigma, rows=rows)
+        errors += list(np.linalg.norm(gradient - flow, axis=0) / np.linalg.norm(gradient, axis=0))
+    return float(max(errors))
+
+
+def _dense_energy(W, task, sigma: str, rows):
+    """E(w) = ½‖Ỹᵀσ(Xw)‖² of every column of W as it is written, with X (n, 2M) and Y (n, M) in full."""
     import jax.numpy as jnp
     import numpy as np
 
     from firstlight.models import activation
 
-    sigma, rng, (n, d, M) = activation(name), np.random.default_rng(seed), sizes
-    X, w, Y = rng.standard_normal((n, d)), rng.standard_normal(d), np.eye(M)[rng.integers(M, size=n)]
-    Y = Y - Y.mean(0)
-    gradient = np.asarray(jax.grad(lambda w: 0.5 * jnp.sum((Y.T @ sigma(X @ w)) ** 2))(w))
-    flow = X.T @ (np.asarray(sigma.derivative(X @ w)) * (Y @ (Y.T @ np.asarray(sigma(X @ w)))))
-    return float(np.linalg.norm(gradient - flow) / np.linalg.norm(gradient))
+    chosen = slice(None) if rows is None else rows
+    X, Y = task.inputs.dense()[chosen], np.eye(task.outputs)[task.targets[chosen]]
+    return 0.5 * jnp.sum(((Y - Y.mean(0)).T @ activation(sigma)(X @ W)) ** 2, axis=0)
 
 
 def maxima_for_modular_addition(setting: Setting) -> Outcome:
@@ -45,55 +60,37 @@ def maxima_for_modular_addition(setting: Setting) -> Outcome:
     measured, expected, misfit, impurity = {}, {}, 0.0, 0.0
     for i, M in enumerate(sizes):
         setting.progress(i / len(sizes), f"Z{M}")
-        energies, frequencies, impure = _ascend(M, starts, seeds)
+        energies, frequencies, shares = _ascend(M, starts, seeds)
         predicted = np.where(2 * frequencies == M, M / 2, M / 4)
         misfit = max(misfit, float(np.abs(energies / predicted - 1).max()))
-        impurity = max(impurity, float(impure.max()))
+        impurity = max(impurity, float(1 - shares.min()))
         levels = [np.median(energies[predicted == level]) for level in np.unique(predicted)]
         measured[f"Z{M}"], expected[f"Z{M}"] = levels, np.unique(predicted)
-    misses = max(misfit, impurity)
     printed = measured["Z7"][0] / (7 / 16)
     return Outcome(
-        "holds-as-corrected" if misses <= ASCENT_TOLERANCE and printed > 1.5 else "fails",
-        {
-            "energy": measured,
-            "largest relative misfit": misfit,
-            "largest share in other frequencies": impurity,
-        },
+        "holds-as-corrected" if max(misfit, impurity) <= ASCENT_TOLERANCE and printed > 1.5 else "fails",
+        {"energy": measured, "largest relative misfit": misfit, "largest share in other frequencies": impurity},
         {"energy": expected, "largest relative misfit": 0.0, "largest share in other frequencies": 0.0},
-        evidence=f"Z7: ascents reach {measured['Z7'][0]:.4f} = M/4, {printed:.3g} times the printed M/16.",
+        evidence=f"Z7: ascents reach {measured['Z7'][0]:.4f} = M/4, {printed:.3g} times the printed M/16 = 0.4375.",
         seeds=seeds,
     )
 
 
 def _ascend(M: int, starts: int, seeds: tuple[int, ...]):
-    """Energies reached, frequency |k| of each maximum, share of ‖w‖² in other frequencies; each (starts,).
-
-    The shifted power method w ← (∇E + s w)/‖·‖ increases E at every step once s exceeds the most negative
-    curvature.
-    """
+    """Energies reached, summed over all pairs; frequency |k| of each maximum; its share of ‖w‖². Each (starts,)."""
     import numpy as np
 
-    g = np.arange(M)
-    first, second = np.repeat(g, M), np.tile(g, M)
-    Y = np.eye(M)[(first + second) % M] - 1 / M
-    w = np.concatenate([np.random.default_rng(seed).standard_normal((2 * M, starts)) for seed in seeds], axis=1)
-    w /= np.linalg.norm(w, axis=0)
-    for _ in range(3000):
-        preactivation = w[first] + w[M + second]
-        correlation = Y.T @ preactivation**2
-        back = (2 * preactivation * (Y @ correlation)).reshape(M, M, -1)
-        gradient = np.concatenate([back.sum(1), back.sum(0)])
-        w_next = gradient + M * w
-        w_next /= np.linalg.norm(w_next, axis=0)
-        moved, w = np.abs(w_next - w).max(), w_next
-        if moved < 1e-9:
-            break
-    energies = 0.5 * (correlation**2).sum(0)
-    # Power at |k|: that of both halves and of both signs of the frequency.
-    power = (np.abs(np.fft.fft(w.reshape(2, M, -1), axis=1)) ** 2).sum(0) / M
-    power = np.array([power[k] + (power[M - k] if 0 < k != M - k else 0) for k in range(M // 2 + 1)])
-    return energies, power.argmax(0), 1 - power.max(0)
+    from firstlight import features, groups
+
+    group = groups.cyclic(M)
+    W = np.concatenate([features.random_starts(group, starts, seed) for seed in seeds], axis=1)
+    W = features.ascend(features.GroupEnergy(group), W).W
+    g, h = np.divmod(np.arange(M * M), M)
+    Y = np.eye(M)[group.table[g, h]] - 1 / M
+    energies = 0.5 * ((Y.T @ (W[g] + W[M + h]) ** 2) ** 2).sum(0)
+    content = features.irrep_content(W, group)
+    # The real components of Z_M are the frequencies |k| = 0, 1, …, ⌊M/2⌋ in order.
+    return energies, content.argmax(1), features.purity(content)
 
 
 THEOREM_1 = Claim(
@@ -103,7 +100,7 @@ THEOREM_1 = Claim(
     statement=("The dynamics ẇ = Xᵀ D ỸỸᵀ σ(Xw), D = diag σ′(Xw), is exactly gradient ascent on E(w) = ½‖Ỹᵀσ(Xw)‖²."),
     check=gradient_of_energy,
     tolerance=TOLERANCE,
-    tolerance_reason="relative rounding of products over n ≤ 2016 samples in float64",
+    tolerance_reason="relative rounding of sums over n ≤ 5041 pairs in float64",
 )
 
 COROLLARY_2 = Claim(
@@ -122,5 +119,5 @@ COROLLARY_2 = Claim(
     check=maxima_for_modular_addition,
     expected_verdict="holds-as-corrected",
     tolerance=ASCENT_TOLERANCE,
-    tolerance_reason="an ascent stops when no weight moves by more than 1e-9, and E is stationary there",
+    tolerance_reason="an ascent stops when the slope is 1e-9 of the energy, and E is stationary there",
 )
