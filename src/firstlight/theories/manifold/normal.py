@@ -1,0 +1,124 @@
+"""Linear algebra at a point of the zero-loss set: J⁺, tangent and normal parts, without or with the matrix J."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse.linalg
+from jaxtyping import Float
+
+from firstlight.theories.manifold.assumptions import RANK_TOLERANCE, AssumptionFails, require_regular
+from firstlight.theories.manifold.zero_loss import Vector, ZeroLossSet
+
+Method = Literal["auto", "dense", "matrix_free"]
+
+DENSE_ENTRIES = 4_000_000
+"""Up to this many entries of J (32 MB) "auto" forms and factorises it."""
+
+_TIGHT = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class Tangent:
+    """The tangent space null J(θ) of the zero-loss set at θ, and the normal space beside it (Lemma B.1).
+
+    `method` is "dense" (a QR factorisation Jᵀ = QR), "matrix_free" (LSMR on products with J) or "auto", by size.
+
+    >>> import jax.numpy as jnp
+    >>> at = Tangent(ZeroLossSet(lambda w: jnp.sum(w) - 2.0, np.zeros(2)), np.array([0.0, 2.0]))
+    >>> at.tangential(np.array([0.0, 2.0])), at.normal(np.array([0.0, 2.0]))
+    (array([-1.,  1.]), array([1., 1.]))
+    """
+
+    zero_set: ZeroLossSet
+    theta: Vector
+    method: Method = "auto"
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether J is formed."""
+        small = self.zero_set.constraints * self.zero_set.parameters <= DENSE_ENTRIES
+        return self.method == "dense" or (self.method == "auto" and small)
+
+    @cached_property
+    def singular_values(self) -> Float[np.ndarray, " m"]:
+        """The singular values of J, from the largest; without J only the largest and the smallest are estimated."""
+        if self.is_dense:
+            return np.linalg.svd(self._factors[1], compute_uv=False)
+        largest = scipy.sparse.linalg.svds(self._operator, k=1, return_singular_vectors=False, random_state=0)[0]
+        # LSMR's estimate of the condition number, for a generic right-hand side.
+        generic = np.random.default_rng(0).standard_normal(self.zero_set.constraints)
+        condition = scipy.sparse.linalg.lsmr(self._operator, generic, **self._accuracy)[6]
+        return np.array([largest, largest / max(condition, 1.0)])
+
+    @property
+    def is_singular(self) -> bool:
+        """Whether J loses rank here, so that 𝒵 may be no manifold (Definition 4.2)."""
+        values = self.singular_values
+        return not values.min() > RANK_TOLERANCE * values.max()
+
+    def require_regular(self) -> "Tangent":
+        """This space, unless J is singular."""
+        require_regular(self.singular_values)
+        return self
+
+    def jacobian_inverse(self, b: Float[np.ndarray, " m"]) -> Vector:
+        """J⁺b, the least change of θ that changes 𝓕 by b to first order."""
+        if self.is_dense:
+            Q, R = self._regular_factors
+            return Q @ scipy.linalg.solve_triangular(R, b, trans="T")
+        return self._solve(self._operator, b)
+
+    def normal(self, v: Vector) -> Vector:
+        """The part of v in the row space of J: J⁺Jv."""
+        if self.is_dense:
+            Q, _ = self._regular_factors
+            return Q @ (Q.T @ v)
+        return self.jacobian_inverse(self.zero_set.push(self.theta, v))
+
+    def tangential(self, v: Vector) -> Vector:
+        """The part of v in the null space of J: (I − J⁺J)v."""
+        return v - self.normal(v)
+
+    def hessian_inverse(self, v: Vector) -> Vector:
+        """(JᵀJ)⁺v = J⁺(J⁺)ᵀv; half the Hessian of the loss on 𝒵 is JᵀJ."""
+        if self.is_dense:
+            Q, R = self._regular_factors
+            return Q @ scipy.linalg.solve_triangular(R, scipy.linalg.solve_triangular(R, Q.T @ v), trans="T")
+        return self.jacobian_inverse(self._solve(self._operator.T, v))
+
+    @cached_property
+    def _factors(self) -> tuple[np.ndarray, np.ndarray]:
+        return scipy.linalg.qr(self.zero_set.jacobian(self.theta).T, mode="economic")
+
+    @cached_property
+    def _regular_factors(self) -> tuple[np.ndarray, np.ndarray]:
+        size = np.abs(np.diagonal(self._factors[1]))
+        if not size.min() > RANK_TOLERANCE * size.max():
+            require_regular(self.singular_values)
+        return self._factors
+
+    @cached_property
+    def _operator(self) -> scipy.sparse.linalg.LinearOperator:
+        zero_set, theta = self.zero_set, self.theta
+        return scipy.sparse.linalg.LinearOperator(
+            (zero_set.constraints, zero_set.parameters),
+            matvec=lambda v: zero_set.push(theta, np.ravel(v)),
+            rmatvec=lambda u: zero_set.pull(theta, np.ravel(u)),
+            dtype=np.float64,
+        )
+
+    @property
+    def _accuracy(self) -> dict[str, float | int]:
+        return {"atol": _TIGHT, "btol": _TIGHT, "conlim": 0.0, "maxiter": 20 * self.zero_set.constraints}
+
+    def _solve(self, operator: scipy.sparse.linalg.LinearOperator, b: np.ndarray) -> np.ndarray:
+        x, stopped, *_ = scipy.sparse.linalg.lsmr(operator, b, **self._accuracy)
+        if stopped == 7:
+            raise AssumptionFails(
+                "no singular points (Assumption 4.7): the equations of the tangent space did not converge, so the "
+                "Jacobian is singular or nearly so at this point; start elsewhere, or use method='dense' to see its rank"
+            )
+        return x

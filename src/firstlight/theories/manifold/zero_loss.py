@@ -1,0 +1,157 @@
+"""The zero-loss set 𝒵 = {θ : 𝓕(θ) = y} of any model and data, as a system of equations."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+from jaxtyping import Array, Float
+
+from firstlight import flow
+from firstlight.tasks import Inputs, Targets
+from firstlight.theories.manifold.assumptions import require_parameters
+
+Vector = Float[np.ndarray, " P"]
+
+
+@dataclass(frozen=True, eq=False)
+class ZeroLossSet:
+    r"""The parameters at which every residual vanishes.
+
+    $$\mathcal Z = \{\theta : \mathcal F(\theta) = y\}, \qquad J(\theta) = \nabla\mathcal F(\theta) \in \mathbb R^{m \times P}$$
+
+    (Definition 4.1). Everything is evaluated in float64 on the flat vector θ (P,); `vector` and `tree` go between it
+    and the PyTree.
+
+    Attributes:
+        residual: 𝓕(θ) − y as a function of the PyTree, of any shape.
+        like: a PyTree with the structure and shapes of the parameters.
+
+    >>> import jax.numpy as jnp
+    >>> sums = ZeroLossSet(lambda w: jnp.sum(w) - 2.0, np.zeros(2))
+    >>> sums.constraints, sums.parameters, sums.jacobian(np.array([0.0, 2.0]))
+    (1, 2, array([[1., 1.]]))
+    """
+
+    residual: Callable[[Any], Array]
+    like: Any
+
+    def __post_init__(self) -> None:
+        require_parameters(self.constraints, self.parameters)
+
+    @classmethod
+    def of(cls, model: Any, inputs: Inputs, targets: Targets) -> "ZeroLossSet":
+        """The set on which `model` (of `firstlight.models`) fits `targets`, classes (n,) or values (n, M), exactly.
+
+        >>> import jax
+        >>> from firstlight import models, tasks
+        >>> task = tasks.group_task("Z3")
+        >>> model = models.TwoLayer.init(jax.random.key(0), inputs=6, width=12, outputs=3)
+        >>> ZeroLossSet.of(model, task.inputs, task.targets)
+        ZeroLossSet(27 constraints, 108 parameters)
+        """
+        outputs = jax.eval_shape(lambda m: m.apply(inputs.project), eqx.filter(model, eqx.is_array)).shape[-1]
+
+        def residual(m: Any) -> Array:
+            o = m.apply(inputs.project)
+            return o - flow.target_matrix(jnp.asarray(targets), outputs, o.dtype)
+
+        return cls(residual, model)
+
+    @classmethod
+    def level(cls, loss: Callable[[Any], Array], level: float, like: Any) -> "ZeroLossSet":
+        """The set {θ : ℓ(θ) = level} of a loss that is never zero, such as cross-entropy: one constraint, in log ℓ.
+
+        >>> import jax.numpy as jnp
+        >>> round_set = ZeroLossSet.level(lambda w: jnp.sum(w**2), 4.0, np.ones(3))
+        >>> float(abs(round_set.evaluate(np.array([2.0, 0.0, 0.0]))[0])) < 1e-15
+        True
+        """
+        if not level > 0:
+            raise ValueError(f"level must be positive, got {level}; a loss that reaches zero needs no level")
+        return cls(lambda theta: jnp.log(loss(theta)) - jnp.log(level), like)
+
+    @property
+    def parameters(self) -> int:
+        """P, the number of parameters."""
+        return sum(np.size(leaf) for leaf in jax.tree.leaves(self._parts[0]))
+
+    @cached_property
+    def constraints(self) -> int:
+        """m, the number of samples times outputs."""
+        return int(np.prod(jax.eval_shape(self.residual, self.like_arrays()).shape))
+
+    def like_arrays(self) -> Any:
+        """`like` with array leaves, as tracing needs them."""
+        arrays, static = self._parts
+        return eqx.combine(jax.tree.map(jnp.asarray, arrays), static)
+
+    def vector(self, params: Any) -> Vector:
+        """θ (P,) from a PyTree of the structure of `like`, or from θ itself."""
+        if isinstance(params, np.ndarray | jax.Array) and params.shape == (self.parameters,):
+            return np.asarray(params, np.float64)
+        leaves = jax.tree.leaves(eqx.filter(params, eqx.is_inexact_array_like))
+        theta = np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in leaves])
+        if theta.shape != (self.parameters,):
+            raise ValueError(f"params must hold {self.parameters} numbers, as `like` does, got {theta.size}")
+        return theta
+
+    def tree(self, theta: Float[np.ndarray, " P"]) -> Any:
+        """The PyTree of θ, with NumPy leaves in float64."""
+        arrays, static = self._parts
+        leaves, structure = jax.tree.flatten(arrays)
+        ends = np.cumsum([np.size(leaf) for leaf in leaves])[:-1]
+        shaped = [part.reshape(np.shape(leaf)) for part, leaf in zip(np.split(theta, ends), leaves, strict=True)]
+        return eqx.combine(jax.tree.unflatten(structure, shaped), static)
+
+    def function(self, theta: Float[Array, " P"]) -> Float[Array, " m"]:
+        """𝓕(θ) − y as a traceable function of the flat θ."""
+        arrays, static = self._parts
+        tree = ravel_pytree(jax.tree.map(lambda a: jnp.zeros(np.shape(a), theta.dtype), arrays))[1](theta)
+        return jnp.ravel(self.residual(eqx.combine(tree, static)))
+
+    def evaluate(self, theta: Vector) -> Float[np.ndarray, " m"]:
+        """𝓕(θ) − y."""
+        return self._run("value", theta)
+
+    def jacobian(self, theta: Vector) -> Float[np.ndarray, "m P"]:
+        """J(θ), as a matrix."""
+        return self._run("jacobian", theta)
+
+    def push(self, theta: Vector, v: Vector) -> Float[np.ndarray, " m"]:
+        """Jv without forming J."""
+        return self._run("push", theta, v)
+
+    def pull(self, theta: Vector, u: Float[np.ndarray, " m"]) -> Vector:
+        """Jᵀu without forming J."""
+        return self._run("pull", theta, u)
+
+    def gradient(self, theta: Vector) -> Vector:
+        """∇𝓛 = 2Jᵀ(𝓕 − y) of the sum of squares."""
+        return 2 * self.pull(theta, self.evaluate(theta))
+
+    def __repr__(self) -> str:
+        return f"ZeroLossSet({self.constraints} constraints, {self.parameters} parameters)"
+
+    @cached_property
+    def _parts(self) -> tuple[Any, Any]:
+        return eqx.partition(self.like, eqx.is_inexact_array_like)
+
+    @cached_property
+    def _compiled(self) -> dict[str, Callable[..., Array]]:
+        F = self.function
+        return {
+            "value": jax.jit(F),
+            "jacobian": jax.jit(jax.jacrev(F)),
+            "push": jax.jit(lambda x, v: jax.jvp(F, (x,), (v,))[1]),
+            "pull": jax.jit(lambda x, u: jax.vjp(F, x)[1](u)[0]),
+        }
+
+    def _run(self, what: str, *arguments: np.ndarray) -> np.ndarray:
+        with jax.enable_x64(True):
+            return np.asarray(self._compiled[what](*(jnp.asarray(a, jnp.float64) for a in arguments)))
