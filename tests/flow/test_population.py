@@ -82,6 +82,15 @@ def test_value_alone_is_the_value_with_gradient_and_differentiates_by_itself():
         jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=0, atol=1e-13), ours, auto)
 
 
+def test_wide_networks_go_through_panels():
+    group = symmetric(3)
+    W, V, polynomial = draw(group, K=600)
+    with jax.enable_x64(True):
+        got = population_value_and_grad(jnp.asarray(W), jnp.asarray(V), group, polynomial, Loss(reduction="sum"))
+        want = dense_value_and_grad(W, V, group.table, polynomial, PROJECTIONS["outputs"])
+        jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=0, atol=1e-12 * abs(want[0])), got, want)
+
+
 def test_reduction_and_factor_scale_value_and_gradient():
     group = cyclic(5)
     losses = [Loss(reduction="sum"), Loss(reduction="mean", factor=0.5)]

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 
 from firstlight.flow.population._anova import Anova, anova
 from firstlight.flow.population._convolution import convolve, correlate_left, correlate_right
+from firstlight.flow.population._interaction import interaction
 from firstlight.groups import Group
 from firstlight.records.spec import Loss
 
@@ -20,10 +21,8 @@ class _Forward(NamedTuple):
 
     parts: Anova
     U: Float[Array, "K M"]
-    G_A: Float[Array, "K K"]
-    G_B: Float[Array, "K K"]
     R: Float[Array, "twoM M"]
-    GU: Float[Array, "K M"]
+    pulled: tuple[Float[Array, "M K"], Float[Array, "M K"], Float[Array, "K M"]]
     t: Float[Array, "M K"]
     bias: Float[Array, " M"]
     scale: float
@@ -108,17 +107,14 @@ def _forward(
     parts = anova(W, polynomial)
     a, b = parts.x
     U = V - V.mean(1, keepdims=True) if loss.projection == "outputs" else V
-    G_A, G_B = a.T @ a, b.T @ b
     bias = jnp.zeros(M, W.dtype)
     if loss.projection != "samples":
         bias = M * (parts.mean @ U) - (1.0 if loss.projection == "none" else 0.0)
     return _Forward(
         parts=parts,
         U=U,
-        G_A=G_A,
-        G_B=G_B,
         R=parts.main.reshape(2 * M, -1) @ U,
-        GU=(G_A * G_B) @ U,
+        pulled=interaction(a, b, U),
         t=convolve(group, a, b),
         bias=bias,
         scale=loss.factor / (M**2 if loss.reduction == "mean" else 1),
@@ -127,7 +123,7 @@ def _forward(
 
 def _value(f: _Forward) -> Float[Array, ""]:
     M, c2 = f.U.shape[1], f.parts.c2
-    quadratic = M * jnp.sum(f.R**2) + 4 * c2**2 * jnp.sum(f.U * f.GU) + jnp.sum(f.bias**2)
+    quadratic = M * jnp.sum(f.R**2) + 4 * c2**2 * jnp.sum(f.U * f.pulled[2]) + jnp.sum(f.bias**2)
     return f.scale * (quadratic - 4 * c2 * jnp.sum(f.U.T * f.t) + (M**2 - M))
 
 
@@ -136,12 +132,11 @@ def _gradient(f: _Forward, group: Group, loss: Loss) -> tuple[Float[Array, "twoM
     mean, main, x, slope, c2 = f.parts
     a, b = x
     u = U.T
-    G_U = U @ u
-    # R, G and t are centred over g like main and x, so no projection is needed on the way back.
+    # R, the Gram matrices and t are centred over g like main and x, so no projection is needed on the way back.
     d_main = 2 * M * (f.R @ u).reshape(2, M, K)
-    d_x = 8 * c2**2 * jnp.stack([a @ (f.G_B * G_U), b @ (f.G_A * G_U)])
+    d_x = 8 * c2**2 * jnp.stack(f.pulled[:2])
     d_x -= 4 * c2 * jnp.stack([correlate_left(group, b, u), correlate_right(group, a, u)])
-    d_U = 2 * M * (main.reshape(2 * M, K).T @ f.R) + 8 * c2**2 * f.GU - 4 * c2 * f.t.T
+    d_U = 2 * M * (main.reshape(2 * M, K).T @ f.R) + 8 * c2**2 * f.pulled[2] - 4 * c2 * f.t.T
     d_mean = jnp.zeros(K, U.dtype)
     if loss.projection != "samples":
         d_mu = 2 * M * f.bias
