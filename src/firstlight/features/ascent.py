@@ -8,7 +8,7 @@ from jaxtyping import Bool, Complex, Float
 from firstlight.features.energy import GroupEnergy, Weights
 from firstlight.groups import Group, fourier, inverse_fourier
 
-SMALLEST_STEP = 1e-12
+SMALLEST_STEP, LARGEST_STEP = 1e-12, 16.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +38,8 @@ def ascend(E: GroupEnergy, W: Weights, *, steps: int = 2000, tolerance: float = 
     $$w \leftarrow \frac{w + \tau\nabla E/(w\cdot\nabla E)}{\|\cdot\|}$$
 
     where at a maximum τ = 1 halves what lies in other irreps. Over the whole table with quadratic σ all of it
-    happens in the Fourier domain, where one step costs O(M) for an Abelian group; otherwise a step that would
-    lower the energy is halved for that node alone.
+    happens in the Fourier domain, where one step costs O(M) for an Abelian group; otherwise τ grows
+    while the energy does and is halved, for that node alone, when it would fall.
 
     Args:
         E: the energy.
@@ -85,7 +85,7 @@ def _ascend_samples(E: GroupEnergy, W: Weights, steps: int, tolerance: float) ->
         better = trial_value >= value[moving] * (1 - 1e-14)
         kept = moving[better]
         W[:, kept], value[kept], gradient[:, kept] = trial[:, better], trial_value[better], trial_gradient[:, better]
-        tau[moving] = np.where(better, np.minimum(1.0, 1.5 * tau[moving]), 0.5 * tau[moving])
+        tau[moving] = np.where(better, np.minimum(LARGEST_STEP, 1.5 * tau[moving]), 0.5 * tau[moving])
     return Ascent(W, value, converged, done)
 
 

@@ -1,11 +1,21 @@
 """Claims of *Li₂: A Framework on Dynamics of Feature Emergence and Delayed Generalization*."""
 
 from firstlight.claims.claim import Claim
-from firstlight.claims.li2 import energy, grokking
+from firstlight.claims.li2 import boundary, energy, grokking, lazy, maxima, memorisation
 
 CLAIMS: tuple[Claim, ...] = (
+    lazy.EQUATION_5,
+    lazy.LEMMA_1,
     energy.THEOREM_1,
+    maxima.THEOREM_2,
+    maxima.COROLLARY_1,
     energy.COROLLARY_2,
+    maxima.THEOREM_3,
+    boundary.THEOREM_4,
+    memorisation.THEOREM_5,
+    lazy.LEMMA_3,
+    memorisation.LEMMA_5,
+    memorisation.LEMMA_6,
     grokking.FIGURE_2,
 )
 

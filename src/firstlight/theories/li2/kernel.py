@@ -168,3 +168,27 @@ def lemma_1_agreement(
     W = np.random.default_rng(seed).standard_normal((X.shape[1], width))
     F = numpy_activation(activation)[0](X @ W)
     return Agreement.of(ridge_gradient(F, Y, eta, form="samples"), independent_gradient(F, Y, eta, c1))
+
+
+def sampled_table_cosine(activation: Any, M: int, fraction: float, eta: float = 1e-6, seed: int = 0) -> float:
+    """The cosine of G_F and ỸỸᵀF for an infinitely wide layer on part of the table of Z_M.
+
+    FFᵀ/K is then the matrix κ of three values and every inner product of n×K matrices is a trace of n×n ones; on the
+    whole table it is 1. `eta` is η/K.
+
+    >>> round(sampled_table_cosine("quadratic", 7, 1.0), 6)
+    1.0
+    """
+    rows = np.sort(np.random.default_rng(seed).permutation(M * M)[: int(fraction * M * M)])
+    g, h = np.divmod(rows, M)
+    shared = (g[:, None] == g).astype(int) + (h[:, None] == h)
+    FF = dual_kernel(activation, np.array([0.0, 0.5, 1.0]), np.sqrt(2.0))[shared]
+    Y = centred(np.eye(M)[(g + h) % M])
+    P = np.eye(len(rows)) - 1 / len(rows)
+    FF_tilde = P @ FF @ P
+    solved = np.linalg.solve(FF_tilde + eta * np.eye(len(rows)), Y)
+    # ⟨A F, B F⟩ = tr(Aᵀ B FFᵀ) for A = S⁻¹ỸỸᵀS⁻¹P and B = ỸỸᵀ, both of rank M.
+    left, right = FF_tilde @ solved, FF_tilde @ Y
+    cross = np.trace((Y.T @ solved) @ (left.T @ Y))
+    sizes = np.trace((solved.T @ solved) @ (solved.T @ left)) * np.trace((Y.T @ Y) @ (Y.T @ right))
+    return float(cross / np.sqrt(sizes))

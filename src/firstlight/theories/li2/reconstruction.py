@@ -1,5 +1,7 @@
 """Theorem 3: which hidden nodes suffice to write down the group's multiplication table."""
 
+from typing import Literal
+
 import numpy as np
 from jaxtyping import Complex, Float
 
@@ -60,27 +62,27 @@ def _pair(family: Maximum, rng: np.random.Generator) -> tuple[np.ndarray, np.nda
     return w, np.concatenate([w[:M], -w[M:]])
 
 
-def printed_nodes(group: Group, seed: int = 0, *, complex_domain: bool = False) -> Complex[np.ndarray, "twoM K"]:
-    """What Theorem 3 prints, [u; ±Pu] with d⁴ random u ∈ H_k per irrep: real u, or complex u with Pū.
-
-    Over the reals u runs through the real components, so that conjugate pairs share their (2d²)² draws.
+def printed_nodes(
+    group: Group, seed: int = 0, domain: Literal["real", "complex", "conjugate"] = "real"
+) -> Complex[np.ndarray, "twoM K"]:
+    """What Theorem 3 prints, [u; ±Pu] with random u ∈ H_k, (dim H_k)² of them: real, complex, or complex with Pū.
 
     >>> from firstlight.groups import cyclic
-    >>> printed_nodes(cyclic(5), complex_domain=True).shape
+    >>> printed_nodes(cyclic(5), domain="conjugate").shape
     (10, 8)
     """
     rng, back = np.random.default_rng(seed), group.inverse
-    if complex_domain:
-        spaces = [rho.matrices.reshape(group.order, -1) for rho in group.irreps() if not rho.is_trivial]
-    else:
+    if domain == "real":
         spaces = [c.basis for c in group.real_components() if not c.is_trivial]
+    else:
+        spaces = [rho.matrices.reshape(group.order, -1) for rho in group.irreps() if not rho.is_trivial]
     columns = []
     for space in spaces:
         size = space.shape[1]
         for _ in range(size**2):
-            weights = rng.standard_normal(size) + (1j * rng.standard_normal(size) if complex_domain else 0.0)
-            u = space @ weights
-            columns += [np.concatenate([u, sign * u.conj()[back]]) for sign in (1, -1)]
+            u = space @ (rng.standard_normal(size) + (0.0 if domain == "real" else 1j * rng.standard_normal(size)))
+            v = u.conj() if domain == "conjugate" else u
+            columns += [np.concatenate([u, sign * v[back]]) for sign in (1, -1)]
     return np.stack(columns, axis=1).astype(complex)
 
 

@@ -1,0 +1,120 @@
+"""How many samples keep the maxima of the energy (Theorem 4): two energies, measured and fitted."""
+
+from firstlight.claims.claim import Claim, Outcome, Setting
+
+STEEPER = 0.15
+"""By how much the drift of the plain energy must exceed that of the residualised one."""
+_ENERGIES = {"plain energy": False, "residualised energy": True}
+
+
+def survival_boundary(setting: Setting) -> Outcome:
+    """p₅₀ of both energies for cyclic groups, fitted against M, and by dimension of the irrep for other groups."""
+    import numpy as np
+
+    from firstlight import groups
+    from firstlight.theories import li2
+
+    seeds = setting.seeds_or(range(setting.choose(quick=2, paper=10)))
+    orders = np.array(setting.choose(quick=(11, 17, 29), paper=(11, 17, 23, 31, 41, 61, 101, 127)))
+    evaluations, nodes = setting.choose(quick=(5, 6), paper=(9, 12))
+    p50 = {}
+    for i, M in enumerate(orders):
+        for label, residualised in _ENERGIES.items():
+            setting.progress(0.7 * i / len(orders), f"Z{M}, {label}")
+            found = li2.locate_boundary(groups.cyclic(int(M)), seeds, residualised, nodes, evaluations)
+            p50.setdefault(label, []).append(float(np.exp(np.log(found).mean())))
+    fits = {label: li2.fit_boundary(orders, np.array(p)) for label, p in p50.items()}
+    by_dim = {}
+    multiples = setting.choose(quick=(1.7, 2.2, 2.8, 3.4), paper=(1.2, 1.5, 1.8, 2.1, 2.4, 2.8, 3.2, 3.7, 4.3, 5.0))
+    for i, name in enumerate(setting.choose(quick=("D13",), paper=("D23", "A5", "S4"))):
+        setting.progress(0.7 + 0.1 * i, name)
+        by_dim[name] = _by_dimension(name, multiples, seeds)
+    largest = {name: c[max(c)] / c[min(c)] for name, c in by_dim.items()}
+    plain, residual = (fits[label] for label in _ENERGIES)
+    holds = plain.drift > residual.drift + STEEPER and _no_square(by_dim)
+    return Outcome(
+        "holds-as-corrected" if holds else "fails",
+        {
+            "p₅₀": {label: dict(zip(map(str, orders.tolist()), p, strict=True)) for label, p in p50.items()},
+            "n/(M ln M)": {label: list(fit.c) for label, fit in fits.items()},
+            "power of M in n": {label: [fit.power, fit.power_error] for label, fit in fits.items()},
+            "power of M in n/(M ln M)": {label: [fit.drift, fit.drift_error] for label, fit in fits.items()},
+            "n/(M ln M) by dimension, residualised": by_dim,
+            "largest over smallest dimension": largest,
+        },
+        {"power of M in n/(M ln M)": 0.0, "n/(M ln M) by dimension": "∝ d² as printed"},
+        evidence=(
+            f"n/(M ln M) of the plain energy grows from {plain.c[0]:.2f} at M = {orders[0]} to {plain.c[-1]:.2f} at "
+            f"M = {orders[-1]}, n ∝ M^{plain.power:.2f}; residualised it goes from {residual.c[0]:.2f} to "
+            f"{residual.c[-1]:.2f}. Between irreps of different dimension it changes by "
+            + ", ".join(f"{ratio:.2f} ({name})" for name, ratio in largest.items())
+            + ", where d² would be "
+            + ", ".join(f"{(max(c) / min(c)) ** 2:.1f}" for c in by_dim.values())
+            + "."
+        ),
+        figures=(_boundary_figure(orders, p50),),
+        seeds=seeds,
+    )
+
+
+def _by_dimension(name: str, multiples: tuple[float, ...], seeds) -> dict[int, float]:
+    """c = p₅₀ M / ln M of the residualised energy for every dimension of a non-trivial irrep."""
+    import numpy as np
+
+    from firstlight import groups
+    from firstlight.theories import li2
+
+    group = groups.parse(name)
+    M = group.order
+    fractions = np.array(multiples) * np.log(M) / M
+    table = li2.energy_boundary(group, fractions[fractions < 1], seeds, residualised=True, nodes=10)
+    p50 = {int(d): li2.critical_fraction(table, int(d)) for d in np.unique(table["dim"])}
+    return {d: p * M / np.log(M) for d, p in p50.items() if np.isfinite(p)}
+
+
+def _no_square(by_dim: dict[str, dict[int, float]]) -> bool:
+    """Whether c rises with d by less than half of d², in the logarithm, in every group."""
+    import numpy as np
+
+    pairs = [(c[max(c)] / c[min(c)], max(c) / min(c)) for c in by_dim.values() if len(c) > 1]
+    return bool(pairs) and all(np.log(ratio) < 0.5 * np.log(d**2) for ratio, d in pairs)
+
+
+def _boundary_figure(orders, p50):
+    import numpy as np
+
+    from firstlight.records import figure
+    from firstlight.theories import li2
+
+    series = [figure.Series(label, orders, p) for label, p in p50.items()]
+    M = np.geomspace(orders[0], orders[-1], 50)
+    series.append(figure.Series("2.7482 ln M / M, released code", M, li2.released_boundary(M), style="dashed"))
+    return figure.curves(
+        series,
+        x=figure.Axis("group order M", scale="log"),
+        y=figure.Axis("data fraction at which half of the maxima survive", scale="log"),
+        title="How much data keeps the maxima of the energy",
+        caption="A maximum survives if an ascent that starts there keeps more than half of its weights in its irrep.",
+    )
+
+
+THEOREM_4 = Claim(
+    id="li2.theorem-4",
+    title="Samples needed to keep the local maxima",
+    locator="Theorem 4",
+    statement=(
+        "With n ≳ d_k² M log(M/δ) samples drawn uniformly from H × H, the empirical energy keeps its local maxima for "
+        "d_k-dimensional irreps with probability at least 1 − δ."
+    ),
+    corrected=(
+        "For the energy as it is defined, n/(M ln M) at which half of the maxima survive grows with M, n ∝ M^1.7 to "
+        "M^1.9 for M from 11 to 127. With labels from which indicators of the single factors are regressed out, a "
+        "stand-in for the S⁻¹ of eq. 5, it is near 2 to 3.6 and grows slowly. A factor d² is not seen. These are "
+        "measurements, not a theorem."
+    ),
+    counterexample="n/(M ln M) of the plain energy is 2.7 at M = 11 and 7.0 at M = 61; residualised it is 2.2 and 3.1.",
+    check=survival_boundary,
+    expected_verdict="holds-as-corrected",
+    tolerance={"excess of the drift": STEEPER},
+    tolerance_reason="over two seeds a boundary is known to some 5 %, its drift over a factor 2.6 in M to some 0.07",
+)
