@@ -142,7 +142,7 @@ def test_the_store_is_checked_repaired_and_tidied(cli, ids, folder):
     assert cli("store", "check", "new.sqlite").code == exits.OK
 
 
-def test_an_interrupted_run_says_how_to_go_on_and_goes_on(spec, folder, cli):
+def test_an_interrupted_run_is_kept_and_says_how_to_go_on(spec, folder, cli):
     big = ["--set", "steps=200000", "--set", "recording.every=50"]
     words = [sys.executable, "-m", "firstlight.cli", "run", str(spec), *big]
     process = subprocess.Popen(words, cwd=folder, stderr=subprocess.PIPE, text=True)

@@ -39,7 +39,7 @@ def demo(
     from firstlight import report
     from firstlight.cli.pages import run_pages, stories
 
-    print("\n".join(["", *stories(record), _closing(record)]))
+    print("\n".join(["", _closing(record), "", *(f"· {told}" for told in stories(record))]))
     views, figures = run_pages([record])
     page = report.write(out, views, (), figures, title="firstlight demo")
     print(f"\n{page} shows the figures; {screen.duration(record.seconds)} of training.")
@@ -55,7 +55,7 @@ def demo_spec(seed: int = 0, quick: bool = False) -> Any:
             "name": "Modular addition" + (" (small)" if quick else ", as in Figure 2 of Li₂"),
             "optimizer": {"learning_rate": 1e-3, "weight_decay": 2e-4},
             "steps": 200,
-            "recording": {"every": 2},
+            "recording": {"every": 4},
             "stop": [{"observable": "test_accuracy", "at_least": 1.0}],
             "seed": seed,
         }

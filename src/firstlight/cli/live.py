@@ -5,7 +5,7 @@ from typing import Any
 
 from firstlight.cli import screen
 
-_LINES_EVERY = 10
+_LINES_EVERY = 20
 
 
 class Live:

@@ -82,7 +82,7 @@ def _tell(result: Any, where: Path) -> None:
     columns = [*result.sweep.fields, "seed", "status", "steps", "memorised_at", "generalised_at", "final.test_accuracy"]
     columns = [column for column in columns if column in frame.columns]
     rows = [[row[column] for column in columns] for row in _rows(frame[:_SHOWN])]
-    screen.print_table([column.replace("_", " ") for column in columns], rows)
+    screen.print_table(columns, rows)
     if len(frame) > _SHOWN:
         print(f"… and {len(frame) - _SHOWN} more; --csv FILE writes them all")
     counts = frame["status"].value_counts()

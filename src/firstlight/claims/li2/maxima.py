@@ -33,20 +33,20 @@ def local_maxima(setting: Setting) -> Outcome:
         group = groups.parse(name)
         tables += [features.census(group, starts, seed, curved=curved).assign(group=name) for seed in seeds]
     table = pd.concat(tables, ignore_index=True)
-    misfit = float((table["energy"] / table["predicted"] - 1).abs().max())
-    impurity = float((1 - table["purity"]).max())
-    uphill = int(table["positive"].max())
+    energy, predicted_energy = np.asarray(table["energy"]), np.asarray(table["predicted"])
+    misfit = float(np.abs(energy / predicted_energy - 1).max())
+    impurity = float(np.max(1 - np.asarray(table["purity"])))
+    uphill = int(np.max(np.asarray(table["positive"])))
     spectral = _spectral_energies(seeds[0])
     critical = _printed_maximiser(seeds[0])
     # What is printed: M/8d for a real irrep and M/16d for a complex pair; a quaternionic irrep is not mentioned.
-    printed = (table["predicted"] / 4)[table["kind"] != "quaternionic"]
-    ratios = table["energy"][printed.index] / printed
+    ratios = (energy / (predicted_energy / 4))[np.asarray(table["kind"] != "quaternionic")]
     parts = (misfit <= ASCENT_TOLERANCE, impurity <= ASCENT_TOLERANCE, uphill == 0)
     exact = abs(spectral["Frobenius"] / spectral["brute"] - 1) <= ROUNDING
     reached = {name: sorted({round(float(e), 6) for e in part["energy"]}) for name, part in table.groupby("group")}
     predicted = {name: sorted({round(m.energy, 6) for m in features.maxima(groups.parse(name))}) for name in names}
     return Outcome(
-        "holds-as-corrected" if all(parts) and exact and table["converged"].all() else "fails",
+        "holds-as-corrected" if all(parts) and exact and np.all(table["converged"]) else "fails",
         {
             "ascents": len(table),
             "largest relative misfit of E*": misfit,

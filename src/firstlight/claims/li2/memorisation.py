@@ -48,7 +48,7 @@ def _solve(p, name: str, seed: int):
     from firstlight import features
 
     sigma, slope = features.numpy_activation(name)
-    rng, best = np.random.default_rng(seed), None
+    rng, ends = np.random.default_rng(seed), []
     budget = {"type": "ineq", "fun": lambda s: 2 - s @ s, "jac": lambda s: -2 * s}
     for _ in range(4):
         start = rng.uniform(0.2, 1.0, len(p))
@@ -61,8 +61,8 @@ def _solve(p, name: str, seed: int):
             method="SLSQP",
             options={"ftol": 1e-15, "maxiter": 300},
         )
-        best = found if best is None or found.fun < best.fun else best
-    return best.x
+        ends.append((found.fun, found.x))
+    return min(ends, key=lambda end: end[0])[1]
 
 
 def focused_or_spreading(setting: Setting) -> Outcome:
