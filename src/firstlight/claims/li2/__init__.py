@@ -1,7 +1,7 @@
 """Claims of *Li₂: A Framework on Dynamics of Feature Emergence and Delayed Generalization*."""
 
 from firstlight.claims.claim import Claim
-from firstlight.claims.li2 import boundary, energy, grokking, lazy, maxima, memorisation
+from firstlight.claims.li2 import boundary, deep, energy, grokking, interaction, lazy, maxima, memorisation, muon
 
 CLAIMS: tuple[Claim, ...] = (
     lazy.EQUATION_5,
@@ -13,9 +13,18 @@ CLAIMS: tuple[Claim, ...] = (
     maxima.THEOREM_3,
     boundary.THEOREM_4,
     memorisation.THEOREM_5,
+    interaction.THEOREM_6,
+    interaction.THEOREM_7,
+    muon.LEMMA_2,
+    muon.THEOREM_8,
+    deep.SECTION_7,
     lazy.LEMMA_3,
     memorisation.LEMMA_5,
     memorisation.LEMMA_6,
+    muon.LEMMA_7,
+    muon.LEMMA_8,
+    muon.LEMMA_9,
+    muon.LEMMA_10,
     grokking.FIGURE_2,
 )
 

@@ -10,7 +10,6 @@ WATCH = 100
 
 DIAGONAL = 0.085
 """What rounds to the caption's 8 %."""
-_SAMPLED = 256
 
 _REMARK = {
     "quick": "Here M = 23, K = 256, 60 % of the pairs, Adam with learning rate 2e-3, weight decay 1e-3.",
@@ -41,7 +40,8 @@ def grokking(setting: Setting) -> Outcome:
         parts["diagonal up to 8 %"] = decayed["largest off-diagonal"] <= DIAGONAL
     measured = parts | {f"{name}, with decay": value for name, value in decayed.items()}
     measured |= {f"{name}, without": value for name, value in free.items()}
-    panels = (_accuracies(curves), _gradients(curves), _updates(curves[decay]))
+    shared, own = (_accuracies, _losses, _gradients), (_updates, _diagonals)
+    panels = (*(draw(curves) for draw in shared), *(draw(curves[decay]) for draw in own))
     title, caption = "Modular addition with weight decay and without", f"Mean over {len(seeds)} seeds."
     return Outcome(
         "holds" if all(parts.values()) else "fails",
@@ -60,6 +60,7 @@ def _train(setting: Setting, seeds: tuple[int, ...], decays: tuple[float, ...]):
     import jax
 
     from firstlight import flow, models, tasks
+    from firstlight.theories import li2
 
     M, K, fraction, rate, steps = setting.choose(quick=(23, 256, 0.6, 2e-3, 240), paper=(71, 2048, 0.4, 1e-3, 500))
     task = tasks.group_task(f"Z{M}")
@@ -79,47 +80,12 @@ def _train(setting: Setting, seeds: tuple[int, ...], decays: tuple[float, ...]):
         loss=flow.Loss(),
         steps=steps,
         recording=flow.Recording(every=setting.choose(quick=4, paper=5)),
-        observables=(flow.standard, observe),
+        observables=(flow.standard, *li2.LENS.observables),
         progress=lambda moment: setting.progress(moment.done / moment.total, f"training Z{M}"),
     )
     n = len(seeds)
-    return {decay: [lane.frame for lane in run.lanes[i * n : (i + 1) * n]] for i, decay in enumerate(decays)}
-
-
-def observe(ctx):
-    """What Figure 2 shows besides accuracy: |G_F| (eq. 2), the last updates, entries off the diagonal."""
-    import jax
-    import jax.numpy as jnp
-
-    from firstlight import features
-
-    V, previous = ctx.model.V, ctx.previous
-    F = ctx.model.hidden(ctx.train_inputs.project)
-    Y = jax.nn.one_hot(ctx.train_targets, V.shape[1])
-    centred = features.centred(F)
-    few = centred[:, :_SAMPLED]
-    return {
-        "G_F": jnp.linalg.norm(features.feature_gradient(F, Y, V)),
-        "step_V": _cosine_distance(V, previous.V),
-        "step_W": _cosine_distance(ctx.model.W, previous.W),
-        "off_nodes": _off_diagonal(few.T @ few),
-        "off_samples": _off_diagonal(centred[:_SAMPLED] @ F[:_SAMPLED].T),
-    }
-
-
-def _cosine_distance(a, b):
-    import jax.numpy as jnp
-
-    # 1 − cos θ = ½‖a/|a| − b/|b|‖², which does not cancel for nearly parallel vectors.
-    return 0.5 * jnp.sum((a / jnp.linalg.norm(a) - b / jnp.linalg.norm(b)) ** 2)
-
-
-def _off_diagonal(G):
-    """The mean size of an entry off the diagonal over the mean entry on it."""
-    import jax.numpy as jnp
-
-    n, diagonal = len(G), jnp.diagonal(G)
-    return (jnp.abs(G).sum() - jnp.abs(diagonal).sum()) / (n * (n - 1)) / diagonal.mean()
+    frames = [lane.frame.rename(columns=lambda name: name.removeprefix("li2.")) for lane in run.lanes]
+    return {decay: frames[i * n : (i + 1) * n] for i, decay in enumerate(decays)}
 
 
 def _facts(frames) -> dict:
@@ -127,7 +93,9 @@ def _facts(frames) -> dict:
     pairs = zip(memorised, generalised, strict=True)
     mean = _mean(frames)
     early, watch = mean.iloc[1], mean.iloc[(mean["step"] - WATCH).abs().argmin()]
-    return {
+    whole = [f"off_{name}_norm" for name in ("nodes", "samples")]
+    norms = {"‖off‖/‖all‖ at the start": float(mean[whole].iloc[0].max())} if set(whole) <= set(mean) else {}
+    return norms | {
         "seeds that memorise": sum(epoch is not None for epoch in memorised),
         "seeds that grok": sum(m is not None and g is not None and m < g for m, g in pairs),
         "memorised at (median)": _median(memorised),
@@ -169,6 +137,32 @@ def _accuracies(curves):
             figure.Series(f"train, {name}", mean["step"], mean["train_accuracy"], style="dashed", like=f"test, {name}"),
         ]
     return figure.curves(series, x="epoch", y="accuracy", title="Accuracy")
+
+
+def _losses(curves):
+    from firstlight.records import figure
+
+    series = []
+    for decay, frames in curves.items():
+        mean, name = _mean(frames), f"weight decay {decay:g}"
+        if not {"train_loss", "test_loss"} <= set(mean):
+            continue
+        series += [
+            figure.Series(f"test, {name}", mean["step"], mean["test_loss"]),
+            figure.Series(f"train, {name}", mean["step"], mean["train_loss"], style="dashed", like=f"test, {name}"),
+        ]
+    return figure.curves(series, x="epoch", y=figure.Axis("loss", scale="log"), title="Loss")
+
+
+def _diagonals(frames):
+    from firstlight.records import figure
+
+    mean = _mean(frames)
+    columns = {"F̃ᵀF̃, per entry": "off_nodes", "P₁⊥FFᵀ, per entry": "off_samples"}
+    columns |= {"F̃ᵀF̃, norm": "off_nodes_norm", "P₁⊥FFᵀ, norm": "off_samples_norm"}
+    series = [figure.Series(name, mean["step"], mean[c]) for name, c in columns.items() if c in mean]
+    y = figure.Axis("off the diagonal", scale="log")
+    return figure.curves(series, x="epoch", y=y, title="Diagonality with weight decay", horizontal={"8 %": 0.08})
 
 
 def _gradients(curves):

@@ -1,7 +1,8 @@
 """What Li₂ looks at along a run: the backpropagated gradient, the features, and how far nodes act alone.
 
 All of it costs two products of the size of a forward pass; what needs pairs of nodes or of samples is taken on
-a fixed random choice of them.
+a fixed random choice of them. The formulas are written for any array namespace: a run takes them in JAX, weights
+that someone brings in NumPy.
 """
 
 import functools
@@ -13,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from firstlight import flow
-from firstlight.features import irrep_content, purity
+from firstlight.features import centred, irrep_content, purity
 from firstlight.groups import Group
 from firstlight.models import Activation, Deep, TwoLayer
 from firstlight.tasks import Split, Task
@@ -30,61 +31,65 @@ FLOOR = 1e-3
 """Least ridge of the repulsion coefficients, in units of the mean ‖f̃_j‖², so that float32 can invert."""
 
 
-def layers(model: Model) -> tuple[Array, Array]:
+def layers(model: Model) -> tuple[Any, Any]:
     """W, the weights that see the input, and V, those that make the output."""
     return (model.W, model.V) if isinstance(model, TwoLayer) else (model.weights[0], model.weights[-1])
 
 
-def features(model: Model, inputs: Any) -> Float[Array, "n K"]:
+def last_features(model: Model, inputs: Any) -> Float[Array, "n K"]:
     """F, the activations of the last hidden layer."""
     return model.hidden(inputs.project) if isinstance(model, TwoLayer) else model.hidden_states(inputs.project)[-1]
 
 
-def cosine_distance(a: Array, b: Array) -> Float[Array, ""]:
+def _tiny(A: Any) -> float:
+    return float(np.finfo(A.dtype).tiny)
+
+
+def cosine_distance(a: Any, b: Any) -> Any:
     """1 − cos∠(a, b) = ½‖a/|a| − b/|b|‖², in the form that does not cancel for nearly parallel arrays.
 
-    >>> round(float(cosine_distance(jnp.array([1.0, 0.0]), jnp.array([0.0, 2.0]))), 6)
+    >>> round(float(cosine_distance(np.array([1.0, 0.0]), np.array([0.0, 2.0]))), 6)
     1.0
     """
-    tiny = jnp.finfo(a.dtype).tiny
-    unit = lambda x: x / jnp.maximum(jnp.linalg.norm(x.ravel()), tiny)  # noqa: E731
-    return 0.5 * jnp.sum((unit(a) - unit(b)) ** 2)
+    xp = a.__array_namespace__()
+    unit = lambda x: x / xp.maximum(xp.sqrt(xp.sum(x**2)), _tiny(x))  # noqa: E731
+    return 0.5 * xp.sum((unit(a) - unit(b)) ** 2)
 
 
-def off_diagonal(G: Float[Array, "s s"], size: int) -> tuple[Array, Array]:
-    """How far a matrix is from diagonal: mean |off| / mean diagonal, and ‖off‖_F / ‖G‖_F at full size.
+def off_diagonal(G: Float[Any, "s s"], size: int) -> tuple[Any, Any]:
+    """How far a matrix is from diagonal: mean |off| / mean |diagonal|, and ‖off‖_F / ‖G‖_F at full size.
 
     The second grows with the size of the matrix; from a block (s, s) of it, both norms are extrapolated to `size`
     rows by their means per entry. Figure 2 of Li₂ can only mean the first.
 
-    >>> entry, norm = off_diagonal(jnp.eye(3) + 0.1, size=300)
+    >>> entry, norm = off_diagonal(np.eye(3) + 0.1, size=300)
     >>> round(float(entry), 3), round(float(norm), 3)
     (0.091, 0.844)
     """
-    s, diagonal = len(G), jnp.diagonal(G)
-    pairs = max(s * (s - 1), 1)
-    off = G - jnp.diag(diagonal)
-    squares = (size - 1) * jnp.sum(off**2) / pairs
-    entry = jnp.sum(jnp.abs(off)) / pairs / jnp.mean(jnp.abs(diagonal))
-    return entry, jnp.sqrt(squares / (squares + jnp.mean(diagonal**2)))
+    xp, s = G.__array_namespace__(), len(G)
+    diagonal, pairs = xp.linalg.diagonal(G), max(s * (s - 1), 1)
+    off = G * (1 - xp.eye(s, dtype=G.dtype))
+    squares = (size - 1) * xp.sum(off**2) / pairs
+    entry = xp.sum(xp.abs(off)) / pairs / xp.maximum(xp.mean(xp.abs(diagonal)), _tiny(G))
+    return entry, xp.sqrt(squares / xp.maximum(squares + xp.mean(diagonal**2), _tiny(G)))
 
 
-def repulsion(G: Float[Array, "s s"], eta: Float[Array, ""]) -> Float[Array, ""]:
+def repulsion(G: Float[Any, "s s"], eta: Any) -> Any:
     """How much of what drives a node comes from the others: the mean of ‖Σ_{l≠j} b_jl f̃_l‖ / ‖b_jj f̃_j‖ (Theorem 6).
 
     With B = (G + ηI)⁻¹ and GB = I − ηB it needs the Gram matrix G = F̃ᵀF̃ alone. It is 0 for orthogonal
     features and near 1 where every feature is a combination of the others.
 
-    >>> round(float(repulsion(jnp.eye(4), jnp.float32(0.1))), 6)
+    >>> round(float(repulsion(np.eye(4), 0.1)), 6)
     0.0
     """
-    eta = jnp.maximum(eta, FLOOR * jnp.mean(jnp.diagonal(G)) + jnp.finfo(G.dtype).tiny)
-    B = jnp.linalg.inv(G + eta * jnp.eye(len(G), dtype=G.dtype))
-    g, b = jnp.diagonal(G), jnp.diagonal(B)
-    GB = 1 - eta * b
-    BGB = b - eta * jnp.sum(B**2, axis=0)
-    others = jnp.sqrt(jnp.maximum(BGB - 2 * b * GB + b**2 * g, 0.0))
-    return jnp.mean(others / (b * jnp.sqrt(jnp.maximum(g, eta))))
+    xp, g = G.__array_namespace__(), G.__array_namespace__().linalg.diagonal(G)
+    eta = xp.maximum(eta, FLOOR * xp.mean(g) + _tiny(G))
+    B = xp.linalg.inv(G + eta * xp.eye(len(G), dtype=G.dtype))
+    b = xp.linalg.diagonal(B)
+    GB, BGB = 1 - eta * b, b - eta * xp.sum(B**2, axis=0)
+    others = xp.sqrt(xp.maximum(BGB - 2 * b * GB + b**2 * g, 0.0))
+    return xp.mean(others / xp.maximum(b * xp.sqrt(g), _tiny(G)))
 
 
 def degree(sigma: Activation) -> int | None:
@@ -103,74 +108,70 @@ def degree(sigma: Activation) -> int | None:
 def measure(
     model: Model,
     previous: Model,
-    inputs: Any,
-    targets: Array,
-    outputs: int,
+    F: Float[Any, "n K"],
+    Y: Float[Any, "n M"],
     group: Group | None,
     sampled: int | None = SAMPLED,
-) -> dict[str, Array]:
+) -> dict[str, Any]:
     """Everything Li₂ looks at, at one moment; the columns are explained in `docs/li2.md`.
 
     |G_F| and its cosine with ỸỸᵀF come from M×M products: with R = P₁⊥(Y − FV) and C = ỸᵀF,
     ‖RVᵀ‖² = ⟨RᵀR, VᵀV⟩, ⟨RVᵀ, ỸC⟩ = ⟨RᵀỸ, (CV)ᵀ⟩ and ‖ỸC‖² = ⟨ỸᵀỸ, CCᵀ⟩; the energies are ½ΣC². The ridge under
     which V would rest, η = ⟨R, FV⟩/‖V‖², is read off the weights: it is the decay's once Stage I is over.
 
-    **Arguments:** `model` and `previous` (one step earlier), `inputs` (n rows) with `targets`, `outputs` M, the
-    `group` or None, and `sampled`, the number of nodes and of samples for pairs, None for all.
+    **Arguments:** `model` and `previous`, one step earlier; `F` the activations of the last hidden layer and `Y`
+    the targets of the same rows; the `group` or None; `sampled`, the number of nodes and of samples for pairs,
+    None for all.
     """
-    W, V = layers(model)
-    F = features(model, inputs)
-    n, K = F.shape
-    Y = flow.target_matrix(targets, outputs, F.dtype)
-    Y = Y - Y.mean(0)
-    fitted = F @ V
-    fitted = fitted - fitted.mean(0)
+    xp, (n, K) = F.__array_namespace__(), F.shape
+    W, V = (xp.asarray(A) for A in layers(model))
+    W_before, V_before = (xp.asarray(A) for A in layers(previous))
+    Y = centred(Y)
+    fitted = centred(F @ V)
     R = Y - fitted
     C = Y.T @ F
-    norm = jnp.sqrt(jnp.maximum(jnp.sum((R.T @ R) * (V.T @ V)), 0.0))
-    ideal = jnp.sqrt(jnp.maximum(jnp.sum((Y.T @ Y) * (C @ C.T)), 0.0))
-    inner = jnp.sum((R.T @ Y) * (C @ V).T)
-    energies = _energies(model, C)
-    ridge = jnp.sum(R * fitted) / jnp.maximum(jnp.sum(V**2), jnp.finfo(F.dtype).tiny)
+    norm = xp.sqrt(xp.maximum(xp.sum((R.T @ R) * (V.T @ V)), 0.0))
+    ideal = xp.sqrt(xp.maximum(xp.sum((Y.T @ Y) * (C @ C.T)), 0.0))
+    ridge = xp.sum(R * fitted) / xp.maximum(xp.sum(V**2), _tiny(F))
+    energies = _energies(model, W, C)
     values = {
         "li2.G_F": norm,
-        "li2.alignment": inner / jnp.maximum(norm * ideal, jnp.finfo(F.dtype).tiny),
-        "li2.energy": energies.mean(),
+        "li2.alignment": xp.sum((R.T @ Y) * (C @ V).T) / xp.maximum(norm * ideal, _tiny(F)),
+        "li2.energy": xp.mean(energies),
         "li2.energies": energies[: SHOWN if sampled else K],
-        "li2.step_V": cosine_distance(V, layers(previous)[1]),
-        "li2.step_W": cosine_distance(W, layers(previous)[0]),
+        "li2.step_V": cosine_distance(V, V_before),
+        "li2.step_W": cosine_distance(W, W_before),
         "li2.ridge": ridge,
         **_pairs(F, ridge, n if sampled is None else min(sampled, n), K if sampled is None else min(sampled, K)),
     }
-    if group is not None and W.shape[0] % group.order == 0:
-        content = irrep_content(W, group)
-        values |= {
-            "li2.purity": purity(content).mean(),
-            "li2.irreps": content.mean(0),
-            "li2.nodes": jnp.mean(content > 0.5, axis=0, dtype=W.dtype),
-            "li2.content": content[: SHOWN if sampled else K],
-        }
-    return values
+    if group is None or W.shape[0] % group.order:
+        return values
+    content = irrep_content(W, group)
+    return values | {
+        "li2.purity": xp.mean(purity(content)),
+        "li2.irreps": xp.mean(content, axis=0),
+        "li2.nodes": xp.mean(xp.asarray(content > 0.5, dtype=W.dtype), axis=0),
+        "li2.content": content[: SHOWN if sampled else W.shape[1]],
+    }
 
 
-def _energies(model: Model, C: Float[Array, "M K"]) -> Float[Array, " K"]:
+def _energies(model: Model, W: Any, C: Float[Any, "M K"]) -> Float[Any, " K"]:
     """E(w_j/‖w_j‖) where σ is homogeneous, E(w_j) elsewhere and above the first layer."""
-    energies = 0.5 * jnp.sum(C**2, axis=0)
+    xp = C.__array_namespace__()
+    energies = 0.5 * xp.sum(C**2, axis=0)
     if not isinstance(model, TwoLayer) or model.b is not None or (q := degree(model.activation)) is None:
         return energies
-    return energies / jnp.maximum(jnp.sum(model.W**2, axis=0), jnp.finfo(C.dtype).tiny) ** q
+    return energies / xp.maximum(xp.sum(W**2, axis=0), _tiny(C) ** 0.25) ** q
 
 
-def _pairs(F: Float[Array, "n K"], ridge: Array, samples: int, nodes: int) -> dict[str, Array]:
+def _pairs(F: Float[Any, "n K"], ridge: Any, samples: int, nodes: int) -> dict[str, Any]:
     n, K = F.shape
-    rows, columns = _choice(n, samples), _choice(K, nodes)
-    mean = F.mean(0)
-    some = F if nodes == K else F[:, columns]
-    some = some - some.mean(0)
-    few = F if samples == n else F[rows]
+    some = centred(F if nodes == K else F[:, _choice(K, nodes)])
+    rows = slice(None) if samples == n else _choice(n, samples)
+    mean = F.__array_namespace__().mean(F, axis=0)
     between_nodes = some.T @ some
     entry, whole = off_diagonal(between_nodes, K)
-    sample_entry, sample_whole = off_diagonal((few - mean) @ few.T, n)
+    sample_entry, sample_whole = off_diagonal((F[rows] - mean) @ F[rows].T, n)
     return {
         "li2.off_nodes": entry,
         "li2.off_nodes_norm": whole,
@@ -186,16 +187,20 @@ def _choice(total: int, count: int) -> np.ndarray:
     return np.sort(np.random.default_rng(0).permutation(total)[:count])
 
 
+def _observe(ctx: flow.Context, sampled: int | None) -> dict[str, Array]:
+    F = last_features(ctx.model, ctx.train_inputs)
+    Y = flow.target_matrix(ctx.train_targets, ctx.task.outputs, F.dtype)
+    return measure(ctx.model, ctx.previous, F, Y, ctx.task.group, sampled)
+
+
 def observe(ctx: flow.Context) -> dict[str, Array]:
     """The observable of the lens: `measure` on the training rows, pairs on at most `SAMPLED` nodes and samples."""
-    return measure(
-        ctx.model, ctx.previous, ctx.train_inputs, ctx.train_targets, ctx.task.outputs, ctx.task.group, SAMPLED
-    )
+    return _observe(ctx, SAMPLED)
 
 
 def observe_exactly(ctx: flow.Context) -> dict[str, Array]:
     """As `observe`, with all pairs of nodes and of samples: as dear as seven training steps at K = n = 2048."""
-    return measure(ctx.model, ctx.previous, ctx.train_inputs, ctx.train_targets, ctx.task.outputs, ctx.task.group, None)
+    return _observe(ctx, None)
 
 
 def read(model: Model, data: Task | Split, *, previous: Model | None = None) -> dict[str, Any]:
@@ -214,18 +219,18 @@ def read(model: Model, data: Task | Split, *, previous: Model | None = None) -> 
     ((16, 3), True)
     """
     task = data.task if isinstance(data, Split) else data
-    inputs, targets = (
-        (data.train_inputs, data.train_targets) if isinstance(data, Split) else (data.inputs, data.targets)
-    )
+    rows = data.train if isinstance(data, Split) else np.arange(len(task))
     d = layers(model)[0].shape[0]
-    if d != inputs.dim:
+    if d != task.inputs.dim:
         raise ValueError(
-            f"the model takes inputs of dimension {d}, the task {task.name} has {inputs.dim}; weights are (in, out), "
-            "and one-hot pairs of a group of order M have dimension 2M"
+            f"the model takes inputs of dimension {d}, the task {task.name} has {task.inputs.dim}; weights are "
+            "(in, out), and one-hot pairs of a group of order M have dimension 2M"
         )
+    Y = task.targets[rows]
+    Y = np.eye(task.outputs)[Y] if Y.ndim == 1 else np.asarray(Y, float)
     with jax.enable_x64(True):
         wide = lambda m: jax.tree.map(lambda a: jnp.asarray(a, jnp.float64), m)  # noqa: E731
-        now = wide(model)
-        then = now if previous is None else wide(previous)
-        values = measure(now, then, inputs, jnp.asarray(targets), task.outputs, task.group, None)
-        return {name: float(v) if v.ndim == 0 else np.asarray(v) for name, v in values.items()}
+        now, then = wide(model), wide(model if previous is None else previous)
+        F = np.asarray(last_features(now, task.inputs.take(rows)))
+    values = measure(now, then, F, Y, task.group, None)
+    return {name: v if np.ndim(v) else float(v) for name, v in values.items()}

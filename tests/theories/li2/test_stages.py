@@ -1,0 +1,119 @@
+"""Stages on real runs with and without weight decay, quadratic and relu, and on made-up histories."""
+
+import functools
+
+import numpy as np
+import pytest
+
+from firstlight import plots, runs
+from firstlight.records import RunSpec, Table
+from firstlight.theories import li2
+
+SEEDS = {"quadratic": 2, "relu": 1}
+
+
+@functools.cache
+def trained(activation):
+    fraction, steps = {"quadratic": (0.6, 220), "relu": (0.7, 320)}[activation]
+    specs = [
+        RunSpec.model_validate(
+            {
+                "task": {"group": "Z23", "split": {"fraction": fraction}},
+                "model": {"width": 256, "activation": activation},
+                "optimizer": {"learning_rate": 2e-3, "weight_decay": decay},
+                "steps": steps,
+                "recording": {"every": 4},
+                "lenses": ["li2"],
+                "seed": seed,
+            }
+        )
+        for decay in (1e-3, 0.0)
+        for seed in range(SEEDS[activation])
+    ]
+    outcomes = runs.compute(specs, progress="off", keep_weights=False)
+    return [outcome.record for outcome in outcomes]
+
+
+@pytest.mark.parametrize("activation", ["quadratic", "relu"])
+def test_runs_with_decay_go_through_three_stages_and_those_without_stall(activation):
+    records, n = trained(activation), SEEDS[activation]
+    for record in records[:n]:
+        found = li2.stages(record)
+        assert found.grokked
+        assert found.confidence > 0.9
+        assert [stage.name for stage in found.stages] == ["lazy", "independent", "interactive"]
+        assert all(a.end == b.start for a, b in zip(found.stages, found.stages[1:], strict=False))
+        assert found["lazy"].end == found.memorised_at == record.summary["memorised_at"]
+        assert found["interactive"].end == found.generalised_at == record.summary["generalised_at"]
+        # What has been said of the stages can be seen in the columns themselves.
+        table, at = (
+            record.table,
+            {stage.name: int(np.searchsorted(record.table.step, stage.end)) for stage in found.stages},
+        )
+        peak = table.step[np.argmax(table["li2.G_F"])]
+        assert found["lazy"].start < found["lazy"].end < peak <= found["independent"].end + 20
+        assert table["li2.purity"][at["interactive"]] > table["li2.purity"][at["independent"]] + 0.1
+        assert table["li2.ridge"][at["interactive"]] == pytest.approx(record.summary["li2"]["decay_ridge"], rel=0.2)
+    for record in records[n:]:
+        found = li2.stages(record)
+        assert not found.grokked
+        assert "did not generalise" in found.verdict
+        assert [stage.name for stage in found.stages] == ["lazy", "independent", "stalled"]
+        assert abs(record.table["li2.alignment"][-1]) < 0.2
+        assert record.summary["li2"]["story"].startswith("Li₂: no grokking: memorised at step")
+
+
+def test_the_lens_draws_a_run(tmp_path):
+    record = trained("quadratic")[0]
+    shown = li2.LENS.figure_data(record)
+    assert [figure.kind for figure in shown] == ["panels", "panels"]
+    for i, figure in enumerate(shown):
+        plots.save(figure, tmp_path / f"{i}.svg")
+    assert "III interactive" in str(shown[0].meta)
+
+
+def history(train, test, **columns):
+    n = len(train)
+    base = {f"li2.{name}": np.zeros(n) for name in ("G_F", "alignment", "repulsion", "ridge", "step_V")}
+    base |= {"train_accuracy": np.array(train), "test_accuracy": np.array(test)}
+    return Table(10 * np.arange(n), base | {f"li2.{k}": np.array(v) for k, v in columns.items()})
+
+
+@pytest.mark.parametrize(
+    ("train", "test", "grokked", "said"),
+    [
+        ([0.1, 0.5, 0.8], [0.0, 0.0, 0.0], False, "the training set was not learned"),
+        ([0.1, 1.0, 1.0, 1.0], [0.1, 0.1, 0.1, 0.1], False, "did not generalise (test accuracy is 0.10"),
+        ([0.1, 1.0, 1.0, 1.0], [0.1, 0.1, 0.3, 0.6], False, "still rising"),
+        ([0.1, 0.5, 1.0, 1.0], [0.1, 0.5, 0.98, 1.0], False, "without delay"),
+        ([0.1, 1.0, 1.0, 1.0, 1.0], [0.1, 0.1, 0.1, 0.4, 1.0], True, "memorised at step 10, generalised at step 40"),
+    ],
+)
+def test_the_verdict_names_what_happened(train, test, grokked, said):
+    found = li2.stages(history(train, test))
+    assert found.grokked is grokked
+    assert said in found.verdict
+    assert 0 < found.confidence <= 1
+
+
+def test_the_boundary_is_the_median_of_three_signs():
+    ones = [0.1, 1, 1, 1, 1, 1, 1, 1]
+    found = li2.stages(
+        history(
+            ones,
+            [0, 0, 0, 0, 0, 0, 0.5, 1],
+            repulsion=[0.9, 0.0, 0.1, 0.6, 0.9, 0.9, 0.9, 0.9],
+            alignment=[0.0, 0.9, 0.9, 0.9, 0.4, 0.3, 0.3, 0.3],
+            ridge=[0.0, 1.0, 1.0, 1.0, 1.0, 0.2, 0.1, 0.1],
+            G_F=[1, 2, 4, 3, 2, 1, 1, 1],
+        )
+    )
+    assert (found["independent"].start, found["independent"].end) == (10, 40)
+    assert "boundary between steps 30 and 50" in found["interactive"].evidence
+    with pytest.raises(KeyError, match="no stage 'stalled' in this run"):
+        found["stalled"]
+
+
+def test_a_run_without_the_lens_is_refused():
+    with pytest.raises(ValueError, match=r'through the lens "li2".*li2.G_F'):
+        li2.stages(Table([0, 1], {"train_accuracy": [0.0, 1.0]}))
