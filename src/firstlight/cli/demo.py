@@ -82,8 +82,8 @@ def _opening(spec: Any) -> str:
     M = int(spec.task.group.removeprefix("Z"))
     pairs = f"{int(spec.task.split.fraction * M * M)} of {M * M}"
     return (
-        f"A network of {spec.model.width} hidden units is shown {pairs} sums a + b mod {M} and asked for the others.\n"
-        "It will know those it was shown long before it understands addition."
+        f"A network of {spec.model.width} hidden units is shown {pairs} sums a + b mod {M}.\n"
+        "It will know these long before it understands addition and can do the others."
     )
 
 
