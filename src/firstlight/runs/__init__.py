@@ -7,22 +7,26 @@
 'finished'
 """
 
-from firstlight.runs._compute import Outcome, batch_key, batches, compute
+from firstlight.runs._checkpoints import OVER
+from firstlight.runs._compute import Outcome, batch_key, batches, compute, failure
 from firstlight.runs._lenses import lenses
 from firstlight.runs._models import load_model
 from firstlight.runs._resolve import Resolved, check, pin, resolve, snapshot_steps
-from firstlight.runs._run import run, run_many
+from firstlight.runs._run import keep, run, run_many, writing
 from firstlight.runs._summary import figure_data, first_step, learning_curves, summarise
 
 __all__ = [
+    "OVER",
     "Outcome",
     "Resolved",
     "batch_key",
     "batches",
     "check",
     "compute",
+    "failure",
     "figure_data",
     "first_step",
+    "keep",
     "learning_curves",
     "lenses",
     "load_model",
@@ -32,4 +36,5 @@ __all__ = [
     "run_many",
     "snapshot_steps",
     "summarise",
+    "writing",
 ]

@@ -117,6 +117,14 @@ def writing(store: StoreLike) -> Iterator[Store]:
             yield opened
 
 
+def keep(store: Store, outcome: Outcome) -> RunRecord:
+    """Write an outcome with its weights; what is over in the store gives way only to what is over."""
+    record = outcome.record
+    if record.status not in OVER and store.run_status(record.id) in OVER:
+        return record
+    return store.put_run(record, outcome.weights, replace=True)
+
+
 class _Session:
     """Trains batches of runs into a store."""
 
@@ -150,13 +158,11 @@ class _Session:
         return done
 
     def keep(self, outcome: Outcome) -> Outcome:
-        """Write an outcome once; what is over gives way only to what is over."""
-        record = outcome.record
-        replace = record.status in OVER
-        if record.id in self._kept or (not replace and self._store.run_status(record.id) in OVER):
+        """Write an outcome once."""
+        if outcome.record.id in self._kept:
             return outcome
-        self._kept.add(record.id)
-        return Outcome(self._store.put_run(record, outcome.weights, replace=replace), outcome.weights)
+        self._kept.add(outcome.record.id)
+        return Outcome(keep(self._store, outcome), outcome.weights)
 
     def _attempt(self, runs: Sequence[Resolved], folder: Path, told: OnRecord) -> list[Outcome]:
         try:

@@ -1,1 +1,28 @@
-"""(being built)"""
+"""Many runs at once: a grid or a list of changes × seeds, on all cores or on a Dask cluster.
+
+>>> from firstlight.sweeps import Sweep
+>>> sweep = Sweep(grid={"task.group": ["Z5", "Z7"], "model.width": [16, 64]}, seeds=5)
+>>> len(sweep.expand()), sweep.fields
+(20, ('task.group', 'model.width'))
+
+`run_sweep(sweep, "runs.sqlite").frame` is then one table with a row for each point.
+"""
+
+from firstlight.sweeps._cluster import ClusterError
+from firstlight.sweeps._pool import WorkerDied
+from firstlight.sweeps._progress import SweepProgress
+from firstlight.sweeps._spec import Sweep, load_sweep, sweep_from_mapping
+from firstlight.sweeps._sweep import SweepInterrupted, SweepResult, collect, run_sweep
+
+__all__ = [
+    "ClusterError",
+    "Sweep",
+    "SweepInterrupted",
+    "SweepProgress",
+    "SweepResult",
+    "WorkerDied",
+    "collect",
+    "load_sweep",
+    "run_sweep",
+    "sweep_from_mapping",
+]

@@ -1,0 +1,142 @@
+"""Worker processes of a Dask cluster, which may come, go and be killed while a sweep runs.
+
+Batches go through `Client.submit`: joblib's Dask backend waits forever for a task that kills its workers.
+"""
+
+import time
+import uuid
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager
+from typing import Any
+
+import firstlight
+from firstlight.sweeps._batches import Batch
+from firstlight.sweeps._pool import Pool, Result, WorkerDied
+from firstlight.sweeps._worker import Worker
+
+CONNECT_SECONDS = 10.0
+"""Seconds a scheduler has to answer."""
+
+WAIT_FOR_WORKERS = 60.0
+"""Seconds without any worker after which a sweep gives up."""
+
+
+def _version() -> str:
+    import firstlight.runs
+
+    return firstlight.__version__
+
+
+class ClusterError(RuntimeError):
+    """A cluster that cannot be reached or has no workers."""
+
+
+class ClusterPool(Pool):
+    """The workers of the scheduler at an address."""
+
+    patience = 1  # the scheduler itself has tried several workers before it gives a batch up
+
+    def __init__(self, address: str, worker: Worker) -> None:
+        try:
+            from distributed import Client
+        except ImportError:
+            raise ClusterError(
+                "a cluster needs the package distributed; install it with `pip install 'firstlight[cluster]'`"
+            ) from None
+        self._address, self._worker = address, worker
+        try:
+            self._client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+        except (OSError, ValueError) as error:
+            raise ClusterError(
+                f"no Dask scheduler answers at {address} ({error}); start one with `dask scheduler` and "
+                "workers with `dask worker ADDRESS`"
+            ) from None
+        self._require_firstlight()
+        self._running: dict[Any, Batch] = {}
+        self._alive = time.monotonic()
+
+    @property
+    def workers(self) -> int:
+        with self._reaching():
+            threads: Any = self._client.nthreads()  # a coroutine to the type checker, a dict here
+            return sum(threads.values())
+
+    @property
+    def room(self) -> int:
+        # No more than one batch per thread: one that waits on a dying worker would be counted guilty too.
+        return max(self.workers - len(self._running), 0)
+
+    @property
+    def busy(self) -> int:
+        return len(self._running)
+
+    def start(self, batch: Batch) -> None:
+        key = f"firstlight-{uuid.uuid4()}"
+        with self._reaching():
+            self._running[self._client.submit(self._worker, batch.specs, key=key, pure=False)] = batch
+
+    def ended(self, seconds: float) -> list[tuple[Batch, Result]]:
+        from distributed import wait
+
+        self._require_workers()
+        try:
+            with self._reaching(), self._client.as_current():
+                if self._running:
+                    wait(list(self._running), timeout=seconds, return_when="FIRST_COMPLETED")
+                else:
+                    time.sleep(seconds)
+        except TimeoutError:
+            return []
+        return [self._take(future) for future in list(self._running) if future.done()]
+
+    def close(self) -> None:
+        self._client.cancel(list(self._running), force=True)
+        self._client.close(timeout=5)
+
+    def _take(self, future: Any) -> tuple[Batch, Result]:
+        from distributed import KilledWorker
+
+        batch = self._running.pop(future)
+        try:
+            return batch, future.result()
+        except KilledWorker as error:
+            return batch, WorkerDied(f"{error.allowed_failures + 1} workers of the cluster died, one after another")
+        except CancelledError as error:
+            raise self._lost(error) from error
+        except Exception as error:
+            return batch, error
+
+    @contextmanager
+    def _reaching(self) -> Iterator[None]:
+        try:
+            yield
+        except TimeoutError:
+            raise
+        except (OSError, CancelledError) as error:
+            raise self._lost(error) from error
+
+    def _lost(self, error: BaseException) -> ClusterError:
+        return ClusterError(
+            f"lost the scheduler at {self._address} ({type(error).__name__}); what is finished is kept, "
+            "run the sweep again to go on"
+        )
+
+    def _require_firstlight(self) -> None:
+        found: Any = self._client.run(_version, on_error="return")
+        for worker, answer in found.items():
+            if isinstance(answer, BaseException):
+                self._client.close(timeout=5)
+                raise ClusterError(
+                    f"worker {worker} cannot import firstlight ({answer}); install firstlight "
+                    f"{firstlight.__version__} on every machine of the cluster"
+                )
+
+    def _require_workers(self) -> None:
+        if self.workers:
+            self._alive = time.monotonic()
+        elif time.monotonic() - self._alive > WAIT_FOR_WORKERS:
+            raise ClusterError(
+                f"the scheduler at {self._address} has had no worker for {WAIT_FOR_WORKERS:.0f} seconds; "
+                f"start one with `dask worker {self._address}` and run the sweep again to go on"
+            )

@@ -1,0 +1,124 @@
+"""Worker processes on this machine.
+
+Each is a loky executor (joblib's engine) of one process. A pool of several would be broken as a whole by the
+death of any of its processes, without a word about whose batch it was; of one, it names the batch.
+"""
+
+import math
+import os
+import re
+import time
+from collections import deque
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass, field
+from typing import Any
+
+from joblib.externals.loky import ProcessPoolExecutor, cpu_count
+
+from firstlight.sweeps._batches import Batch
+from firstlight.sweeps._pool import Pool, Result, WorkerDied
+from firstlight.sweeps._worker import Worker, environment, prepare
+
+
+@dataclass
+class _Seat:
+    """One worker process, or none yet; `compiled` are the programs it has."""
+
+    executor: Any = None
+    batch: Batch | None = None
+    future: Future | None = None
+    since: float = 0.0
+    compiled: set[str] = field(default_factory=set)
+
+
+def default_jobs() -> int:
+    """As many workers as there are cores this process may use."""
+    return cpu_count()
+
+
+class LocalPool(Pool):
+    """Processes on this machine, started when first needed and anew when they die."""
+
+    patience = 2  # a worker may also be killed for what its neighbours did
+
+    def __init__(self, jobs: int, worker: Worker) -> None:
+        self._worker = worker
+        self._seats = [_Seat() for _ in range(jobs)]
+        self._next = self._seats[0]
+        self._first_batch: dict[str, float] = {}
+        self._per_point: dict[str, float] = {}
+
+    @property
+    def workers(self) -> int:
+        return len(self._seats)
+
+    @property
+    def room(self) -> int:
+        return len(self._free)
+
+    @property
+    def busy(self) -> int:
+        return len(self._seats) - self.room
+
+    def choose(self, waiting: deque[Batch]) -> Batch | None:
+        """A batch whose program a free worker has, or one that nobody has compiled, or one worth compiling again."""
+        anyone = set().union(*(seat.compiled for seat in self._seats))
+        for seat in self._free:
+            ranks = [0 if b.key in seat.compiled else 1 if b.key not in anyone else 2 for b in waiting]
+            for rank in (0, 1, 2):
+                place = ranks.index(rank) if rank in ranks else None
+                if place is not None and (rank < 2 or self._worthwhile(waiting, waiting[place].key)):
+                    self._next, batch = seat, waiting[place]
+                    del waiting[place]
+                    return batch
+        return None
+
+    def start(self, batch: Batch) -> None:
+        seat = self._next if self._next.batch is None else self._free[0]
+        if seat.executor is None:
+            threads = max(cpu_count() // len(self._seats), 1)
+            seat.executor = ProcessPoolExecutor(
+                max_workers=1, initializer=prepare, initargs=(os.getpid(),), env=environment(threads)
+            )
+        seat.batch, seat.future = batch, seat.executor.submit(self._worker, batch.specs)
+        seat.since = time.perf_counter()
+        seat.compiled.add(batch.key)
+
+    def ended(self, seconds: float) -> list[tuple[Batch, Result]]:
+        wait([seat.future for seat in self._seats if seat.future], seconds, FIRST_COMPLETED)
+        return [self._take(seat) for seat in self._seats if seat.future and seat.future.done()]
+
+    def close(self) -> None:
+        for seat in self._seats:
+            self._dismiss(seat)
+
+    @property
+    def _free(self) -> list[_Seat]:
+        return [seat for seat in self._seats if seat.batch is None]
+
+    def _worthwhile(self, waiting: deque[Batch], key: str) -> bool:
+        """Whether a second worker helps: not when the one that has the program is done before it has compiled."""
+        points = sum(len(batch) for batch in waiting if batch.key == key)
+        return points * self._per_point.get(key, math.inf) > self._first_batch.get(key, 0.0)
+
+    def _take(self, seat: _Seat) -> tuple[Batch, Result]:
+        batch, future = seat.batch, seat.future
+        if batch is None or future is None:
+            raise RuntimeError("a worker without a batch has no result")
+        seat.batch = seat.future = None
+        seconds = time.perf_counter() - seat.since
+        self._first_batch.setdefault(batch.key, seconds)
+        self._per_point[batch.key] = min(seconds / len(batch), self._per_point.get(batch.key, math.inf))
+        error = future.exception()
+        if isinstance(error, BrokenProcessPool):
+            self._dismiss(seat)
+            codes = re.search(r"\{(.*)\}", str(error))
+            error = WorkerDied(f"the worker process died{f' ({codes[1]})' if codes else ''}")
+        return batch, error or future.result()
+
+    def _dismiss(self, seat: _Seat) -> None:
+        if seat.executor is not None:
+            seat.executor.shutdown(wait=True, kill_workers=True)
+        seat.executor = None
+        seat.compiled.clear()

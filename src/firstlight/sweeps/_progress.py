@@ -1,0 +1,82 @@
+"""How far a sweep has come, told to a callback or shown as a bar with the time that is left."""
+
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from firstlight.records import RunRecord
+
+
+@dataclass(frozen=True)
+class SweepProgress:
+    """A moment of a sweep: points done of all, those that failed or diverged, seconds left, the newest record."""
+
+    done: int
+    total: int
+    bad: int
+    seconds: float
+    remaining: float | None
+    record: RunRecord | None
+
+
+ProgressOption = Literal["auto", "off"] | Callable[[SweepProgress], None]
+
+
+class Reporter:
+    """Counts points. Those that were done before do not count towards the speed."""
+
+    def __init__(self, option: ProgressOption, total: int, already: int) -> None:
+        self._callback = option if callable(option) else None
+        self._total, self._done, self._already, self._bad = total, already, already, 0
+        self._start = time.perf_counter()
+        self._bar: Any = _bar(total, already) if option == "auto" and sys.stderr.isatty() else None
+
+    @property
+    def done(self) -> int:
+        """Points that need no more work."""
+        return self._done
+
+    def add(self, record: RunRecord) -> None:
+        """One more point has ended."""
+        self._done += 1
+        self._bad += record.status != "finished"
+        seconds = time.perf_counter() - self._start
+        remaining = seconds / (self._done - self._already) * (self._total - self._done)
+        if self._callback is not None:
+            self._callback(SweepProgress(self._done, self._total, self._bad, seconds, remaining, record))
+        if self._bar is not None:
+            note = f"{self._bad} failed" if self._bad else ""
+            self._bar.update(self._bar.task_ids[0], completed=self._done, note=note)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+def _bar(total: int, already: int) -> Any:
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    bar = Progress(
+        TextColumn("sweep"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    bar.add_task("sweep", total=total, completed=already, note="")
+    bar.start()
+    return bar

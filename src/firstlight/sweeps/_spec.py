@@ -1,0 +1,172 @@
+"""A sweep as plain data: a base run, what varies, and the seeds; it expands to a list of run specs."""
+
+import itertools
+import json
+import os
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
+
+from firstlight import runs
+from firstlight.records import RunSpec, SpecError, apply_overrides, load_spec, run_id
+from firstlight.records._base import Frozen
+from firstlight.records.explain import explain
+from firstlight.records.spec import Whole
+from firstlight.records.values import plain
+
+_TABLES = ("layer_rates",)
+"""Fields that are tables of names; all other tables are parts of a spec and are written out as dotted fields."""
+
+
+def _flat(table: Any, prefix: str = "") -> Any:
+    """Nested tables as one table of dotted fields: TOML reads `task.group = …` as a table within a table."""
+    if not isinstance(table, Mapping):
+        return table
+    flat: dict[str, Any] = {}
+    for key, value in table.items():
+        nested = isinstance(value, Mapping) and key.rpartition(".")[2] not in _TABLES
+        flat.update(_flat(value, f"{prefix}{key}.") if nested else {f"{prefix}{key}": plain(value)})
+    return flat
+
+
+def _lists(grid: Any) -> Any:
+    grid = _flat(grid)
+    for field, values in grid.items() if isinstance(grid, dict) else ():
+        if not isinstance(values, list) or not values:
+            raise ValueError(f"{field} needs a list of values to go through")
+    return grid
+
+
+def _counted(seeds: Any) -> Any:
+    return range(seeds) if isinstance(seeds, int) and not isinstance(seeds, bool) and seeds > 0 else seeds
+
+
+Point = Annotated[dict[str, Any], BeforeValidator(_flat)]
+Seed = Annotated[Whole, Field(ge=0, lt=2**32)]
+
+
+class Sweep(Frozen):
+    """Every combination of `points`, `grid` and `seeds`, each a change of `base`.
+
+    **Fields:**
+
+    - `base`: the run that everything else changes.
+    - `grid`: dotted field → list of values; every combination of them.
+    - `points`: changes written out one by one, each a table of dotted fields.
+    - `seeds`: a list of seeds, or their number n for 0 … n − 1; the seed of `base` if left out.
+
+    >>> sweep = Sweep(grid={"task.group": ["Z5", "Z7"], "task.split.fraction": [0.5, 0.7]}, seeds=3)
+    >>> specs = sweep.expand()
+    >>> len(specs), specs[3].task.split.fraction, specs[3].seed
+    (12, 0.7, 0)
+    """
+
+    name: str = ""
+    base: RunSpec = RunSpec()
+    grid: Annotated[dict[str, tuple[Any, ...]], BeforeValidator(_lists)] = Field(default_factory=dict)
+    points: tuple[Point, ...] = ()
+    seeds: Annotated[tuple[Seed, ...], BeforeValidator(_counted)] = ()
+
+    @model_validator(mode="after")
+    def _each_field_once(self) -> "Sweep":
+        listed = {field for point in self.points for field in point}
+        if both := sorted(listed & self.grid.keys()):
+            raise ValueError(f"a field varies either in grid or in points, and {', '.join(both)} does in both")
+        if self.seeds and "seed" in listed | self.grid.keys():
+            raise ValueError("seeds are given in seeds or as the field seed, not both")
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ValueError("seeds must differ from each other")
+        return self
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The dotted fields that vary, in order of appearance; the seed always does and is not among them."""
+        found = dict.fromkeys([*(field for point in self.points for field in point), *self.grid])
+        return tuple(field for field in found if field != "seed")
+
+    def expand(self, data: str | os.PathLike[str] | None = None) -> list[RunSpec]:
+        """The runs of the sweep, each once, checked; a `SpecError` has one line per kind of mistake.
+
+        >>> Sweep(grid={"task.group": ["Z5", "ZZ"]}, seeds=4).expand()
+        Traceback (most recent call last):
+        firstlight.records.explain.SpecError: task.group: unknown group 'ZZ'; ... (in 4 of 8 points)
+        """
+        specs: dict[str, RunSpec] = {}
+        problems: Counter[str] = Counter()
+        changes = list(self._changes())
+        for change in changes:
+            try:
+                spec = runs.pin(_changed(self.base, change), data)
+                runs.check(spec)
+                specs.setdefault(run_id(spec), spec)
+            except SpecError as error:
+                problems.update(error.problems)
+        if problems:
+            total = f"of {len(changes)} points"
+            raise SpecError([f"{problem} (in {count} {total})" for problem, count in problems.items()])
+        return list(specs.values())
+
+    def _changes(self) -> Iterator[dict[str, Any]]:
+        seeds = [{"seed": seed} for seed in self.seeds] or [{}]
+        for point, *values, seed in itertools.product(self.points or ({},), *self.grid.values(), seeds):
+            yield {**point, **dict(zip(self.grid, values, strict=True)), **seed}
+
+
+def sweep_from_mapping(mapping: Mapping[str, Any]) -> Sweep:
+    """A sweep from plain nested values; a `SpecError` has one line per wrong field.
+
+    >>> sweep_from_mapping({"seeds": 2, "gird": {}})
+    Traceback (most recent call last):
+    firstlight.records.explain.SpecError: gird: unknown field (got {}); did you mean grid?
+    """
+    try:
+        return Sweep.model_validate(dict(mapping))
+    except ValidationError as error:
+        raise explain(error, Sweep) from None
+
+
+def load_sweep(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Sweep:
+    """The sweep in a `.toml` or `.json` file, where `base` may name the file of a run; overrides change the base."""
+    file = Path(path)
+    values = _read(file)
+    try:
+        if isinstance(values.get("base"), str):
+            values["base"] = load_spec(file.parent / values["base"])
+        sweep = sweep_from_mapping(values)
+    except SpecError as error:
+        raise SpecError([f"{file}: {problem}" for problem in error.problems]) from None
+    return sweep.model_copy(update={"base": apply_overrides(sweep.base, overrides)}) if overrides else sweep
+
+
+def _read(file: Path) -> dict[str, Any]:
+    readers = {".toml": tomllib.loads, ".json": json.loads}
+    reader = readers.get(file.suffix.lower())
+    if reader is None:
+        raise SpecError([f"{file}: a sweep is a .toml or a .json file; got {file.suffix or 'no suffix'}"])
+    try:
+        values = reader(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError([f"{file}: cannot be read ({error.strerror})"]) from None
+    except ValueError as error:
+        raise SpecError([f"{file}: is not valid {file.suffix[1:].upper()}: {error}"]) from None
+    if not isinstance(values, dict):
+        raise SpecError([f"{file}: a sweep is a table of fields; got {type(values).__name__}"])
+    return values
+
+
+def _changed(base: RunSpec, change: Mapping[str, Any]) -> RunSpec:
+    return apply_overrides(base, [f"{field}={_toml(field, value)}" for field, value in change.items()])
+
+
+def _toml(field: str, value: Any) -> str:
+    if value is None:
+        raise SpecError([f"{field}: null is not a value; leave the field out of a point to keep that of the base"])
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{json.dumps(key)} = {_toml(field, item)}' for key, item in value.items())}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_toml(field, item) for item in value)}]"
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,172 @@
+"""Running a sweep: what is done is skipped, what ends is kept at once, and the result is one table."""
+
+import contextlib
+import functools
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from firstlight.records import RunRecord, RunSpec, Store, run_id
+from firstlight.runs import OVER, Outcome, keep, writing
+from firstlight.sweeps._batches import cut
+from firstlight.sweeps._cluster import ClusterPool
+from firstlight.sweeps._drive import drive
+from firstlight.sweeps._local import LocalPool, default_jobs
+from firstlight.sweeps._pool import Pool
+from firstlight.sweeps._progress import ProgressOption, Reporter
+from firstlight.sweeps._spec import Sweep
+from firstlight.sweeps._worker import Worker, run_points
+
+Path = str | os.PathLike[str]
+
+
+class SweepInterrupted(KeyboardInterrupt):
+    """Ctrl-C during a sweep; every point that had ended is in the store."""
+
+    def __init__(self, done: int, total: int, kept: bool) -> None:
+        again = "run it again with the same store to go on" if kept else "give it a store to be able to go on"
+        super().__init__(f"sweep stopped with {done} of {total} points done; {again}")
+        self.done, self.total = done, total
+
+
+@dataclass(frozen=True)
+class SweepResult:
+    """The points of a sweep in order, and the record of each that has one."""
+
+    sweep: Sweep
+    specs: tuple[RunSpec, ...]
+    records: tuple[RunRecord | None, ...]
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """One row per point: the fields that vary, the seed, how it ended, what came of it.
+
+        `memorised_at` and `generalised_at` are steps, NaN where it never happened; `final.<column>` is the last
+        observed value; a lens's numbers are in `<lens>.<name>`. A point that was not run has status `missing`.
+        """
+        rows = [self._row(spec, record) for spec, record in zip(self.specs, self.records, strict=True)]
+        frame = pd.DataFrame(rows)
+        if len(frame):
+            when = ["memorised_at", "generalised_at"]
+            frame[when] = frame[when].astype(float)
+        return frame
+
+    def __repr__(self) -> str:
+        statuses = [record.status if record else "missing" for record in self.records]
+        counts = ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses))
+        return f"SweepResult({len(self.specs)} points: {counts})"
+
+    def _row(self, spec: RunSpec, record: RunRecord | None) -> dict[str, Any]:
+        row = {field: _field(spec, field) for field in self.sweep.fields} | {"seed": spec.seed}
+        if record is None:
+            return row | {"status": "missing", "memorised_at": None, "generalised_at": None, "id": run_id(spec)}
+        row |= {"status": record.status, "steps": record.steps, "seconds": record.seconds}
+        row |= {"memorised_at": None, "generalised_at": None} | _numbers(record.summary)
+        return row | {"message": record.message.partition("\n")[0], "id": record.id}
+
+
+def run_sweep(
+    sweep: Sweep,
+    store: Store | Path | None = None,
+    *,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    force: bool = False,
+    keep_weights: bool = False,
+    data: Path | None = None,
+    progress: ProgressOption = "auto",
+    worker: Worker | None = None,
+) -> SweepResult:
+    """Run every point of a sweep that is not done yet, on all cores or on a Dask cluster.
+
+    Points that share shapes are compiled once per worker. A point that raises or kills its worker is recorded
+    as failed and the others go on. Only this process writes the store, each point as soon as it ends, so a
+    sweep that was interrupted or killed goes on where it was when run again.
+
+    **Arguments:**
+
+    - `store`: an open store, the path of one, or None to keep nothing beyond the result.
+    - `jobs`: worker processes on this machine, by default one per core.
+    - `cluster`: the address of a Dask scheduler, such as `tcp://10.0.0.1:8786`, instead of this machine.
+    - `force`: run also what is done.
+    - `keep_weights`: keep final weights and snapshots in the store; they are left out by default, for size.
+    - `data`: the folder of arrays that specs name, as the workers see it.
+    - `progress`: `"auto"` (a bar on a terminal), `"off"`, or a callback.
+    - `worker`: what runs a batch of specs and returns an `Outcome` for each; training, by default.
+    """
+    specs = sweep.expand(data)
+    worker = worker or functools.partial(
+        run_points, data=None if data is None else os.fspath(data), keep_weights=keep_weights
+    )
+    with contextlib.nullcontext() if store is None else writing(store) as kept:
+        ledger = _Ledger(kept, specs, force, progress)
+        try:
+            if ledger.left:
+                with contextlib.closing(_pool(len(ledger.left), worker, jobs, cluster)) as pool:
+                    drive(cut(ledger.left, pool.workers), pool, ledger.keep)
+        except KeyboardInterrupt:
+            raise SweepInterrupted(ledger.reporter.done, len(specs), kept is not None) from None
+        finally:
+            ledger.reporter.close()
+    return SweepResult(sweep, tuple(specs), ledger.in_order())
+
+
+def collect(sweep: Sweep, store: Store | Path, data: Path | None = None) -> SweepResult:
+    """What a store holds of a sweep, also while it is running."""
+    with contextlib.nullcontext(store) if isinstance(store, Store) else Store(store) as opened:
+        specs = sweep.expand(data)
+        records = [opened.get_run(spec) if opened.run_status(spec) else None for spec in specs]
+    return SweepResult(sweep, tuple(specs), tuple(records))
+
+
+def _pool(points: int, worker: Worker, jobs: int | None, cluster: str | None) -> Pool:
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs must be at least 1, got {jobs}; leave it out for one per core")
+    if cluster is not None:
+        return ClusterPool(cluster, worker)
+    return LocalPool(min(jobs or default_jobs(), points), worker)
+
+
+class _Ledger:
+    """Which points are done, kept in a store or only here."""
+
+    def __init__(self, store: Store | None, specs: Sequence[RunSpec], force: bool, progress: ProgressOption) -> None:
+        self._store = store
+        self._ids = [run_id(spec) for spec in specs]
+        known = {} if store is None or force else {id: store.run_status(id) for id in self._ids}
+        over = [id for id in self._ids if known.get(id) in OVER]
+        self._records = {id: store.get_run(id) for id in over} if store is not None else {}
+        self.left = [spec for id, spec in zip(self._ids, specs, strict=True) if id not in self._records]
+        self.reporter = Reporter(progress, len(specs), len(over))
+
+    def keep(self, outcome: Outcome) -> None:
+        """Write down what came of a point."""
+        record = outcome.record if self._store is None else keep(self._store, outcome)
+        self._records[record.id] = record
+        self.reporter.add(record)
+
+    def in_order(self) -> tuple[RunRecord | None, ...]:
+        """The record of each point."""
+        return tuple(self._records.get(id) for id in self._ids)
+
+
+def _field(spec: RunSpec, path: str) -> Any:
+    """The value of a dotted field; None where the spec's task or model is of a kind without it."""
+    value: Any = spec
+    for name in path.split("."):
+        value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+    return value
+
+
+def _numbers(summary: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The single numbers and words in a summary, under dotted names; stories are for reading, not for tables."""
+    found: dict[str, Any] = {}
+    for name, value in summary.items():
+        if isinstance(value, Mapping):
+            found |= _numbers(value, f"{prefix}{name}.")
+        elif not isinstance(value, list) and name != "story":
+            found[f"{prefix}{name}"] = value
+    return found

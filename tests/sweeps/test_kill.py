@@ -1,0 +1,167 @@
+"""kill -9 at any moment of a run or a sweep: nothing finished is lost, and what follows is the same to the bit."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from firstlight import runs
+from firstlight.records import Store, spec_from_mapping
+from firstlight.sweeps import run_sweep, sweep_from_mapping
+
+BASE = {
+    "task": {"group": "Z5", "split": {"fraction": 0.8}},
+    "model": {"width": 16},
+    "optimizer": {"learning_rate": 0.01},
+    "snapshots": 2,
+}
+LONG = {**BASE, "steps": 40_000, "recording": {"every": 100}}
+MANY = {"base": {**BASE, "steps": 2000, "recording": {"every": 100}}, "seeds": 10}
+
+# Imports once and forks before JAX has started any thread, so that each victim costs little.
+NURSERY = """
+import json, os, sys
+from firstlight import runs, sweeps
+from firstlight.records import spec_from_mapping
+
+for line in sys.stdin:
+    kind, path, values = json.loads(line)
+    pid = os.fork()
+    if not pid:
+        os.dup2(2, 1)
+        if kind == "run":
+            runs.run(spec_from_mapping(values), store=path, progress="off", checkpoint_seconds=0.02)
+        else:
+            sweeps.run_sweep(sweeps.sweep_from_mapping(values), path, jobs=1, progress="off", keep_weights=True)
+        os._exit(0)
+    print(pid, flush=True)
+    print(os.waitpid(pid, 0)[1], flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def nursery():
+    environment = {**os.environ, "JAX_PLATFORMS": "cpu", "OPENBLAS_NUM_THREADS": "1"}
+    process = subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-c", NURSERY],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+    )
+    yield process
+    process.stdin.close()
+    process.wait(30)
+
+
+class Victim:
+    """A process that runs or sweeps into a store until it is done or killed."""
+
+    def __init__(self, nursery, kind: str, path, values: dict) -> None:
+        self._nursery = nursery
+        nursery.stdin.write(json.dumps([kind, str(path), values]) + "\n")
+        nursery.stdin.flush()
+        self.pid = int(nursery.stdout.readline())
+
+    def kill(self) -> bool:
+        """Kill it, and say whether it was still at work."""
+        try:
+            with open(f"/proc/{self.pid}/task/{self.pid}/children") as file:
+                workers = [int(pid) for pid in file.read().split()]
+            os.kill(self.pid, signal.SIGKILL)
+        except (FileNotFoundError, ProcessLookupError):
+            workers = []
+        killed = self.wait() == signal.SIGKILL
+        deadline = time.monotonic() + 20
+        while any(os.path.exists(f"/proc/{pid}") for pid in workers):
+            assert time.monotonic() < deadline, "a worker outlived its driver"
+            time.sleep(0.02)
+        return killed
+
+    def wait(self) -> int:
+        return int(self._nursery.stdout.readline())
+
+
+def until(seen, seconds: float = 120) -> None:
+    deadline = time.monotonic() + seconds
+    while not seen():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def sound(path) -> Store:
+    store = Store(path)
+    report = store.integrity_check()
+    assert report.ok, report
+    ids = store.run_ids()
+    assert len(ids) == len(set(ids))
+    return store
+
+
+@pytest.mark.parametrize("kills", [3, pytest.param(30, marks=pytest.mark.soak)])
+def test_a_run_killed_again_and_again_ends_as_if_it_had_not_been(nursery, tmp_path, kills):
+    path, chance = tmp_path / "runs.sqlite", random.Random(kills)
+    bystander = runs.run(spec_from_mapping({**BASE, "steps": 10}), store=path, progress="off")
+    spec = spec_from_mapping(LONG)
+    whole = runs.run(spec, store=tmp_path / "whole.sqlite", progress="off")
+    interrupted = resumable = 0
+    checkpoint = "runs.sqlite.checkpoints/*/*.safetensors"
+    for attempt in range(kills):
+        victim = Victim(nursery, "run", path, LONG)
+        if attempt == 0:
+            until(lambda: any(tmp_path.glob(checkpoint)))
+        time.sleep(chance.uniform(0, 0.1 if attempt == 0 else 2))
+        interrupted += victim.kill()
+        resumable += any(tmp_path.glob(checkpoint))
+        with sound(path) as store:
+            assert store.get_run(bystander.id).digest == bystander.digest
+            status = store.run_status(spec)
+            assert status in (None, "interrupted", "finished")
+            if status is not None:
+                partial = store.get_run(spec).table
+                rows = len(partial)
+                for name, column in partial.columns.items():
+                    assert (column == whole.table[name][:rows]).all()
+    assert interrupted >= 2
+    assert resumable >= 1
+    final = runs.run(spec, store=path, progress="off", on_record=lambda row: None)
+    assert final.result_digest == whole.result_digest
+    assert not list(tmp_path.glob("runs.sqlite.checkpoints/*"))
+    with sound(path) as store:
+        assert len(store.run_ids()) == 2
+
+
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.soak)])
+def test_a_sweep_killed_again_and_again_ends_as_if_it_had_not_been(nursery, tmp_path, kills):
+    path, chance = tmp_path / "runs.sqlite", random.Random(kills)
+    sweep = sweep_from_mapping(MANY)
+    done: dict[str, str] = {}
+    for attempt in range(kills):
+        victim = Victim(nursery, "sweep", path, MANY)
+        if attempt == 0:
+            until(lambda: path.exists() and finished(path))
+        time.sleep(chance.uniform(0, 0.2) if attempt == 0 else chance.uniform(0, 5))
+        victim.kill()
+        if path.exists():
+            with sound(path) as store:
+                now = {id: store.get_run(id).digest for id in store.run_ids("finished")}
+                assert len(store.run_ids()) == len(now), "a point is there in part"
+            assert done.items() <= now.items(), "a finished record was lost or written again"
+            done = now
+    ran = []
+    result = run_sweep(sweep, path, jobs=1, keep_weights=True, progress=lambda m: ran.append(m.record.id))
+    assert not set(ran) & done.keys()
+    whole = runs.run_many(sweep.expand(), store=tmp_path / "whole.sqlite", progress="off")
+    assert [r.result_digest for r in result.records] == [r.result_digest for r in whole]
+    with sound(path) as store:
+        assert sorted(store.run_ids()) == sorted(r.id for r in whole)
+
+
+def finished(path) -> int:
+    with Store(path) as store:
+        return len(store.run_ids("finished"))
