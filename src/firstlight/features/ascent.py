@@ -89,7 +89,8 @@ def _ascend_samples(E: GroupEnergy, W: Weights, steps: int, tolerance: float) ->
     return Ascent(W, value, converged, done)
 
 
-Blocks = list[Complex[np.ndarray, "halves K k d d"]]
+Blocks = list[Complex[np.ndarray, "..."]]
+"""One (2, K, irreps, d, d) array per dimension d: both halves of K nodes."""
 
 
 @dataclass(frozen=True, eq=False)

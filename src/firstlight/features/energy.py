@@ -164,7 +164,7 @@ def energy(
     1.75
     """
     E = GroupEnergy(group, activation, rows, residualised)
-    return E(W) if W.ndim == 2 else E(W[:, None])[0]
+    return E(W) if W.ndim == 2 else np.asarray(E(W[:, None])[0])
 
 
 def energy_gradient(

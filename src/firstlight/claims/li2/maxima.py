@@ -20,6 +20,7 @@ def picked_groups(seed: int, count: int = 3) -> tuple[str, ...]:
 
 def local_maxima(setting: Setting) -> Outcome:
     """Ascents from random starts on named and on picked groups: component, energy, curvature; and eq. 21 on S3."""
+    import numpy as np
     import pandas as pd
 
     from firstlight import features, groups

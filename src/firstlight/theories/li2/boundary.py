@@ -23,7 +23,7 @@ def released_boundary(M: int | float | Float[np.ndarray, "*M"]) -> Float[np.ndar
     >>> round(float(released_boundary(127)), 3)
     0.105
     """
-    return RELEASED * np.log(M) / np.asarray(M, float)
+    return np.asarray(RELEASED * np.log(M) / np.asarray(M, float))
 
 
 def survival(

@@ -28,7 +28,7 @@ def phi(activation: Any, x: Float[np.ndarray, "*x"]) -> Float[np.ndarray, "*x"]:
     x = np.asarray(x, float)
     if (x <= 0).any():
         raise ValueError(f"φ(x) = σ′(x)/x is for x > 0, got {x.min()}")
-    return numpy_activation(activation)[1](x) / x
+    return np.asarray(numpy_activation(activation)[1](x) / x)
 
 
 def memory_shape(activation: Any) -> Shape:
