@@ -132,7 +132,7 @@ def _read_copy(copy: Path, blobs: Blobs) -> _Found | None:
     try:
         connection = connect(copy, "rw")
         try:
-            _schema.version(connection)
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
             return _read(connection, blobs)
         finally:
             connection.close()
