@@ -2,6 +2,7 @@
 
 import contextlib
 import csv
+import errno
 import json
 import sqlite3
 import threading
@@ -22,7 +23,7 @@ from firstlight.records import (
     load_spec,
 )
 from firstlight.records.figure import Series, curves
-from firstlight.records.store import _schema
+from firstlight.records.store import _blobs, _schema
 
 TABLE = Table([0, 10, 20], {"loss": [1.0, 0.5, np.nan], "weights": np.arange(12.0).reshape(3, 2, 2)})
 WEIGHTS = {"final": {"W": np.arange(6.0).reshape(2, 3).T, "V": np.float32([[1, 2]])}, "step-10": {"W": np.eye(2)}}
@@ -104,6 +105,17 @@ def test_weights_must_be_there_and_storable(store):
     with pytest.raises(ValueError, match="weights"):
         store.put_run(run(), {"../../escape": {"W": np.eye(2)}})
     assert store.runs() == []
+
+
+def test_a_full_disk_leaves_the_store_as_it_was(store, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    kept = store.put_run(run(0, "failed"))
+    monkeypatch.setattr(_blobs, "write_atomically", full)
+    with pytest.raises(StoreError, match=r"cannot write .*No space left on device.; the record was not written"):
+        store.put_run(run(0), WEIGHTS)
+    assert store.runs() == [kept]
 
 
 def test_a_store_open_for_reading_refuses_to_write(store, path):

@@ -57,10 +57,13 @@ class Blobs:
         if self.problem(name):
             path = self.path(name)
             is_new = not path.parent.exists()
-            write_atomically(path, content)
-            # The rename itself must reach the disk before a row that names the file does.
-            for folder in (path.parent, self.folder) if is_new else (path.parent,):
-                _sync_folder(folder)
+            try:
+                write_atomically(path, content)
+                # The rename itself must reach the disk before a row that names the file does.
+                for folder in (path.parent, self.folder) if is_new else (path.parent,):
+                    _sync_folder(folder)
+            except OSError as error:
+                raise StoreError(f"cannot write {path} ({error.strerror}); the record was not written.") from None
         return name
 
     def read(self, name: str) -> bytes:
