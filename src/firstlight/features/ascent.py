@@ -103,7 +103,7 @@ class _Frame:
 
     group: Group
     indices: list[np.ndarray]
-    scales: list[Float[np.ndarray, "k one one"]]
+    scales: list[Float[np.ndarray, "..."]]
 
     @classmethod
     def of(cls, group: Group) -> "_Frame":

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,8 @@ from firstlight.groups import Group, convolve, isotypic_energies
 
 Weights = Float[np.ndarray, "twoM K"]
 Elementwise = Callable[[np.ndarray], np.ndarray]
+
+_SMALLEST_BATCH = 1024
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,14 +203,23 @@ def numpy_activation(activation: Any) -> tuple[Elementwise, Elementwise]:
     if sigma.polynomial is not None:
         p = np.polynomial.Polynomial(sigma.polynomial)
         return p, p.deriv()
-    return _in_float64(sigma), _in_float64(sigma.derivative)
+    return _in_float64(sigma, 0), _in_float64(sigma, 1)
 
 
-def _in_float64(function: Callable[[Any], Any]) -> Elementwise:
+@lru_cache(maxsize=64)
+def _in_float64(sigma: Any, derivatives: int) -> Elementwise:
+    """σ or σ′ compiled; arrays are padded to few sizes, because JAX compiles anew for every shape."""
+    import jax
+
+    compiled = jax.jit(sigma.derivative if derivatives else sigma)
+
     def evaluate(x: np.ndarray) -> np.ndarray:
-        import jax
-
+        size = _SMALLEST_BATCH
+        while size < x.size:
+            size *= 4
+        padded = np.zeros(size)
+        padded[: x.size] = np.ravel(x)
         with jax.enable_x64(True):
-            return np.asarray(function(x))
+            return np.asarray(compiled(padded))[: x.size].reshape(x.shape)
 
     return evaluate

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Real
 
 from firstlight.features import GroupEnergy, ascend, irrep_content, maxima
 from firstlight.groups import Group
@@ -17,7 +17,7 @@ RELEASED = 2.7482
 """The constant of the boundary p = c ln M / M in the authors' released code."""
 
 
-def released_boundary(M: int | float | Float[np.ndarray, "*M"]) -> Float[np.ndarray, "*M"]:
+def released_boundary(M: int | float | Real[np.ndarray, "*M"]) -> Float[np.ndarray, "*M"]:
     """p = 2.7482 ln M / M, the critical data fraction of the authors' released code.
 
     >>> round(float(released_boundary(127)), 3)
@@ -168,7 +168,7 @@ class BoundaryFit:
     drift_error: float
 
 
-def fit_boundary(M: Float[np.ndarray, " m"], p50: Float[np.ndarray, " m"]) -> BoundaryFit:
+def fit_boundary(M: Real[np.ndarray, " m"], p50: Float[np.ndarray, " m"]) -> BoundaryFit:
     """Least squares in the logarithms, with standard errors.
 
     >>> import numpy as np
