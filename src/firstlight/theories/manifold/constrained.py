@@ -26,7 +26,7 @@ class Penalised(eqx.Module):
     """𝓛_λ(θ) = ‖𝓕(θ) − y‖² + λ‖θ‖², the sum of squares with weight decay (eq. 2); λ is traced."""
 
     zero_set: ZeroLossSet = eqx.field(static=True)
-    lam: Float[Array | np.ndarray, ""] = eqx.field(converter=np.float64)
+    lam: Float[np.ndarray | Array, ""]
 
     def __call__(self, theta: Float[Array, " P"]) -> Float[Array, ""]:
         return jnp.sum(self.zero_set.function(theta) ** 2) + self.lam * jnp.sum(theta**2)
@@ -59,7 +59,9 @@ def decay_flow(zero_set: ZeroLossSet, params: Any, lam: float, times: Times, **o
     array([0.952, 0.953])
     """
     require_decay(lam)
-    return flow.gradient_flow(Penalised(zero_set, lam), zero_set.vector(params), times, **options)
+    return flow.gradient_flow(
+        Penalised(zero_set, np.asarray(lam, np.float64)), zero_set.vector(params), times, **options
+    )
 
 
 def constrained_flow(zero_set: ZeroLossSet, params: Any, times: Times, **options: Any) -> flow.Flow:
@@ -101,10 +103,10 @@ def predicted_distance(zero_set: ZeroLossSet, params: Any, lam: float, *, method
 def gradient_angle(zero_set: ZeroLossSet, params: Any, *, method: Method = "auto") -> tuple[float, float]:
     r"""How far the gradient of the loss is from orthogonal to 𝒵, and the distance it is compared with.
 
-    $$\max_{v \in \mathcal T_\varphi} \left|\frac{v^\top\nabla\mathcal L(\theta)}{\|v\|\,\|\nabla\mathcal L(\theta)\|}\right|
-      = \frac{\|(I - J^+J)\nabla\mathcal L(\theta)\|}{\|\nabla\mathcal L(\theta)\|}, \qquad \varphi = \mathrm{proj}_{\mathcal Z}(\theta)$$
+    $$\max_{v \in \mathcal T_\varphi} \left|\frac{v^\top g}{\|v\|\,\|g\|}\right| = \frac{\|(I - J^+J)\,g\|}{\|g\|},
+      \qquad g = \nabla\mathcal L(\theta), \quad \varphi = \mathrm{proj}_{\mathcal Z}(\theta)$$
 
-    (Theorem 4.13). Returns the cosine and dist_𝒵(θ); their ratio stays bounded as the distance goes to zero.
+    (Theorem 4.13), J at φ. Returns the cosine and dist_𝒵(θ); their ratio stays bounded as the distance goes to zero.
 
     >>> import jax.numpy as jnp
     >>> hyperbola = ZeroLossSet(lambda w: w[0] * w[1] - 1.0, np.zeros(2))

@@ -1,5 +1,6 @@
 """The first layer of a two-layer network on its own, the second being always the best for it (Sections 5 and 6)."""
 
+from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -58,9 +59,7 @@ class Isolated(eqx.Module):
             require_full_row_rank(np.linalg.qr(np.eye(len(H)) - 1 / len(H))[0][:, :-1].T @ H if self.bias else H)
 
 
-def isolate(
-    split: Split, sigma: "str | Activation" = "relu", *, lam: float = 0.0, bias: bool = False
-) -> Isolated:
+def isolate(split: Split, sigma: "str | Activation" = "relu", *, lam: float = 0.0, bias: bool = False) -> Isolated:
     """The isolated first layer on the training rows of a split; classes become one-hot rows of Y."""
     targets = np.asarray(split.train_targets)
     Y = np.eye(split.task.outputs, dtype=np.float32)[targets] if targets.ndim == 1 else targets
@@ -74,7 +73,7 @@ def _lower_gram(H: Float[Array, "n K"]) -> Float[Array, "n n"]:
     """
     n = H.shape[0]
     edges = [n * i // _BLOCKS for i in range(_BLOCKS + 1)]
-    rows = [H[a:b] @ H[:b].T for a, b in zip(edges[:-1], edges[1:], strict=True) if b > a]
+    rows = [H[a:b] @ H[:b].T for a, b in pairwise(edges) if b > a]
     return jnp.concatenate([jnp.pad(row, ((0, 0), (0, n - row.shape[1]))) for row in rows])
 
 

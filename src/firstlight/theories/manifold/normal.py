@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.linalg
@@ -44,14 +44,13 @@ class Tangent:
 
     @cached_property
     def singular_values(self) -> Float[np.ndarray, " m"]:
-        """The singular values of J, from the largest; without J only the largest and the smallest are estimated."""
+        """The singular values of J, from the largest; without J two are estimated."""
         if self.is_dense:
             return np.linalg.svd(self._factors[1], compute_uv=False)
-        largest = scipy.sparse.linalg.svds(self._operator, k=1, return_singular_vectors=False, random_state=0)[0]
-        # LSMR's estimate of the condition number, for a generic right-hand side.
+        # LSMR's estimates of the Frobenius norm and of the condition number, for a generic right-hand side.
         generic = np.random.default_rng(0).standard_normal(self.zero_set.constraints)
-        condition = scipy.sparse.linalg.lsmr(self._operator, generic, **self._accuracy)[6]
-        return np.array([largest, largest / max(condition, 1.0)])
+        norm, condition = scipy.sparse.linalg.lsmr(self._operator, generic, **self._accuracy)[5:7]
+        return np.array([norm, norm / max(condition, 1.0)])
 
     @property
     def is_singular(self) -> bool:
@@ -68,7 +67,7 @@ class Tangent:
         """J⁺b, the least change of θ that changes 𝓕 by b to first order."""
         if self.is_dense:
             Q, R = self._regular_factors
-            return Q @ scipy.linalg.solve_triangular(R, b, trans="T")
+            return Q @ scipy.linalg.solve_triangular(R, b, trans=1)
         return self._solve(self._operator, b)
 
     def normal(self, v: Vector) -> Vector:
@@ -86,12 +85,12 @@ class Tangent:
         """(JᵀJ)⁺v = J⁺(J⁺)ᵀv; half the Hessian of the loss on 𝒵 is JᵀJ."""
         if self.is_dense:
             Q, R = self._regular_factors
-            return Q @ scipy.linalg.solve_triangular(R, scipy.linalg.solve_triangular(R, Q.T @ v), trans="T")
+            return Q @ scipy.linalg.solve_triangular(R, scipy.linalg.solve_triangular(R, Q.T @ v), trans=1)
         return self.jacobian_inverse(self._solve(self._operator.T, v))
 
     @cached_property
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:
-        return scipy.linalg.qr(self.zero_set.jacobian(self.theta).T, mode="economic")
+        return np.linalg.qr(self.zero_set.jacobian(self.theta).T)
 
     @cached_property
     def _regular_factors(self) -> tuple[np.ndarray, np.ndarray]:
@@ -101,9 +100,10 @@ class Tangent:
         return self._factors
 
     @cached_property
-    def _operator(self) -> scipy.sparse.linalg.LinearOperator:
+    def _operator(self) -> Any:
         zero_set, theta = self.zero_set, self.theta
-        return scipy.sparse.linalg.LinearOperator(
+        make: Any = scipy.sparse.linalg.LinearOperator
+        return make(
             (zero_set.constraints, zero_set.parameters),
             matvec=lambda v: zero_set.push(theta, np.ravel(v)),
             rmatvec=lambda u: zero_set.pull(theta, np.ravel(u)),
@@ -111,14 +111,14 @@ class Tangent:
         )
 
     @property
-    def _accuracy(self) -> dict[str, float | int]:
+    def _accuracy(self) -> dict[str, Any]:
         return {"atol": _TIGHT, "btol": _TIGHT, "conlim": 0.0, "maxiter": 20 * self.zero_set.constraints}
 
-    def _solve(self, operator: scipy.sparse.linalg.LinearOperator, b: np.ndarray) -> np.ndarray:
+    def _solve(self, operator: Any, b: np.ndarray) -> np.ndarray:
         x, stopped, *_ = scipy.sparse.linalg.lsmr(operator, b, **self._accuracy)
         if stopped == 7:
             raise AssumptionFails(
                 "no singular points (Assumption 4.7): the equations of the tangent space did not converge, so the "
-                "Jacobian is singular or nearly so at this point; start elsewhere, or use method='dense' to see its rank"
+                "Jacobian is singular or nearly so at this point; start elsewhere, or see its rank with method='dense'"
             )
         return x

@@ -85,8 +85,8 @@ def project(
         phi = phi + _length(zero_set, theta, phi, step, mu) * step
     raise AssumptionFails(
         f"perfect memorisation (Assumption 4.4): no point of zero loss was found from here in {max_steps} steps "
-        f"(residual {violation:.3g}, tangential part {np.linalg.norm(tangential):.3g}); train closer to zero loss first, "
-        "or raise max_steps"
+        f"(residual {violation:.3g}, tangential part {np.linalg.norm(tangential):.3g}); train closer to zero loss "
+        "first, or raise max_steps"
     )
 
 

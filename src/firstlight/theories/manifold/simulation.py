@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Num
+from threadpoolctl import threadpool_limits
 
 from firstlight import flow
 from firstlight.tasks import Split
@@ -34,12 +35,13 @@ class Simulation:
 
     def first(self, accuracy: float = 1.0) -> int | None:
         """The first recorded step with at least this test accuracy."""
-        reached = self.frame["step"][self.frame["test_accuracy"] >= accuracy]
-        return int(reached.iloc[0]) if len(reached) else None
+        # A mean of ones in single precision may fall short of one.
+        reached = np.flatnonzero(self.frame["test_accuracy"] >= accuracy - 1e-5)
+        return int(self.frame["step"].to_numpy()[reached[0]]) if len(reached) else None
 
     def __repr__(self) -> str:
-        last = self.frame.iloc[-1]
-        return f"Simulation({int(last['step'])} steps, {self.status}, test accuracy {last['test_accuracy']:.3f})"
+        last = self.frame.to_dict("records")[-1]
+        return f"Simulation({last['step']:.0f} steps, {self.status}, test accuracy {last['test_accuracy']:.3f})"
 
 
 def embedding(seed: int, inputs: int, width: int, deviation: float | None = None) -> Float[np.ndarray, "p K"]:
@@ -81,7 +83,8 @@ def simulate(
     """
     problem = isolate(split, sigma, lam=lam, bias=bias)
     problem.require_start(W)
-    with jax.enable_x64(np.asarray(W).dtype == np.float64):
+    # LAPACK's threads and XLA's wait for each other: on a busy machine that makes a step fifty times slower.
+    with threadpool_limits(limits=1, user_api="blas"), jax.enable_x64(np.asarray(W).dtype == np.float64):
         w, at = jnp.asarray(W), 0
         stops = sorted({*range(0, steps, every), steps, *(s for s in snapshots if s <= steps)})
         rows, kept = [], {}
@@ -114,7 +117,7 @@ def _observe(problem: Isolated, W: Array, test_inputs, test_targets: Array) -> d
     V, c = output_layer(problem, W)
     H = problem.activation(problem.inputs.project(W))
     outputs = problem.activation(test_inputs.project(W)) @ V + c
-    scored = flow.accuracy(outputs, test_targets) if test_targets.ndim == 1 else jnp.nan
+    scored = flow.accuracy(outputs, test_targets) if test_targets.ndim == 1 else jnp.asarray(jnp.nan)
     return {
         "train_error": jnp.max(jnp.abs(H @ V + c - jnp.asarray(problem.Y, W.dtype))),
         "test_accuracy": scored,

@@ -23,7 +23,7 @@ Vector = Float[np.ndarray, " P"]
 class ZeroLossSet:
     r"""The parameters at which every residual vanishes.
 
-    $$\mathcal Z = \{\theta : \mathcal F(\theta) = y\}, \qquad J(\theta) = \nabla\mathcal F(\theta) \in \mathbb R^{m \times P}$$
+    $$\mathcal Z = \{\theta : \mathcal F(\theta) = y\}, \qquad J = \nabla\mathcal F(\theta) \in \mathbb R^{m \times P}$$
 
     (Definition 4.1). Everything is evaluated in float64 on the flat vector θ (P,); `vector` and `tree` go between it
     and the PyTree.

@@ -1,0 +1,147 @@
+"""What an embedding has become: circles, their planes, and the hidden units they use (Section 7.4.2)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Complex, Float
+
+from firstlight.groups import Group, parse
+
+Embedding = Float[np.ndarray, "p K"]
+
+
+def fourier_features(E: Embedding) -> Complex[np.ndarray, "f K"]:
+    r"""The Fourier features of an embedding of Z_p, for frequencies k = 1, …, ⌊(p − 1)/2⌋.
+
+    $$F_k = \frac1p \sum_j e^{-2\pi i jk/p} E_j$$
+
+    >>> E = np.cos(2 * np.pi * np.arange(5) / 5)[:, None]
+    >>> fourier_features(E).real.round(12).ravel().tolist()
+    [0.5, 0.0]
+    """
+    p = len(E)
+    return np.fft.fft(np.asarray(E, np.float64), axis=0)[1 : (p - 1) // 2 + 1] / p
+
+
+@dataclass(frozen=True)
+class Features:
+    """The coordinates of an embedding in each real irreducible part of the group's functions.
+
+    Attributes:
+        labels: one per part: a frequency, or an irrep.
+        blocks: one (size, K) per part; its rows span the part's subspace of the hidden units.
+    """
+
+    labels: tuple[str, ...]
+    blocks: tuple[Float[np.ndarray, "_ K"], ...]
+
+    @property
+    def rows(self) -> Float[np.ndarray, "r K"]:
+        """All blocks, one above the other."""
+        return np.concatenate(self.blocks)
+
+    @property
+    def owner(self) -> np.ndarray:
+        """The number of the part that each row belongs to."""
+        return np.repeat(np.arange(len(self.blocks)), [len(block) for block in self.blocks])
+
+
+def features(E: Embedding, group: Group | str | None = None) -> Features:
+    """The paper's Re F_k and Im F_k on Z_p (no group given), or the irreps of any group, without the trivial one.
+
+    An embedding has one row per group element; of a network with concatenated inputs, take the rows of one factor.
+    Orders and scales agree: on Z_p both give the same circles up to a common factor.
+
+    >>> E = np.random.default_rng(0).standard_normal((6, 8))
+    >>> features(E, "S3").labels, [block.shape for block in features(E, "S3").blocks]
+    (('[1,1,1]', '[2,1]'), [(1, 8), (4, 8)])
+    """
+    if group is None:
+        F = fourier_features(E)
+        return Features(tuple(str(k + 1) for k in range(len(F))), tuple(np.stack([f.real, f.imag]) for f in F))
+    group = parse(group) if isinstance(group, str) else group
+    if len(E) != group.order:
+        raise ValueError(f"the embedding must have {group.order} rows, one per element of {group.name}, got {len(E)}")
+    basis, parts = group.real_basis(), group.real_components()[1:]
+    blocks = tuple(basis[:, part.columns].T @ np.asarray(E, np.float64) for part in parts)
+    return Features(tuple(part.label for part in parts), blocks)
+
+
+def aspect_ratio(found: Features) -> Float[np.ndarray, " f"]:
+    """The shortest over the longest axis of each part's ellipsoid: 1 for a circle, whatever its phase.
+
+    It needs no basis, unlike ‖Re F_k‖/‖Im F_k‖, which is also 1 for a line at 45°.
+
+    >>> line = Features(("1",), (np.array([[1.0, 1.0], [1.0, 1.0]]),))
+    >>> aspect_ratio(line).round(12).tolist()
+    [0.0]
+    """
+    values = [np.linalg.svd(block, compute_uv=False) for block in found.blocks]
+    return np.array([s[-1] / s[0] if s[0] > 0 else np.nan for s in values])
+
+
+def cosines(found: Features) -> Float[np.ndarray, "r r"]:
+    """The cosine of every pair of feature rows (Figure 4, bottom left)."""
+    unit = found.rows / np.linalg.norm(found.rows, axis=1, keepdims=True)
+    return unit @ unit.T
+
+
+def unit_similarity(found: Features) -> Float[np.ndarray, "r r"]:
+    """The cosine of the absolute values of every pair of rows: near 1 where they use the same units (bottom right)."""
+    size = np.abs(found.rows)
+    unit = size / np.linalg.norm(size, axis=1, keepdims=True)
+    return unit @ unit.T
+
+
+@dataclass(frozen=True)
+class Measures:
+    """Figure 4's statements as numbers.
+
+    Attributes:
+        log_ratio: mean |log ‖Re F_k‖/‖Im F_k‖|, NaN where parts are not planes.
+        aspect: mean shortest over longest axis of a part.
+        spread: standard deviation over mean of the parts' norms; equally sized circles have 0.
+        cosine: mean |cos| of different feature rows.
+        same, other: mean similarity of absolute values within a part and between parts.
+    """
+
+    log_ratio: float
+    aspect: float
+    spread: float
+    cosine: float
+    same: float
+    other: float
+
+
+def measure(E: Embedding, group: Group | str | None = None) -> Measures:
+    """How far an embedding consists of equal circles in orthogonal planes on units of their own.
+
+    >>> angle = 2 * np.pi * np.outer(np.arange(5), [1, 2]) / 5
+    >>> E = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
+    >>> found = measure(E)
+    >>> round(found.aspect, 9), round(abs(found.cosine), 9), round(found.other, 9)
+    (1.0, 0.0, 0.0)
+    """
+    found = features(E, group)
+    same_part = found.owner[:, None] == found.owner
+    different = ~np.eye(len(same_part), dtype=bool)
+    similarity = unit_similarity(found)
+    norms = np.array([np.linalg.norm(block) for block in found.blocks])
+    planes = all(len(block) == 2 for block in found.blocks)
+    ratios = [_log_ratio(block) for block in found.blocks]
+    return Measures(
+        log_ratio=float(np.mean(ratios)) if planes else float("nan"),
+        aspect=float(np.nanmean(aspect_ratio(found))),
+        spread=float(norms.std() / norms.mean()),
+        cosine=float(np.abs(cosines(found)[different]).mean()),
+        same=_mean(similarity[same_part & different]),
+        other=_mean(similarity[~same_part]),
+    )
+
+
+def _log_ratio(block: Float[np.ndarray, "_ K"]) -> float:
+    return float(abs(np.log(np.linalg.norm(block[0]) / np.linalg.norm(block[-1]))))
+
+
+def _mean(values: Float[np.ndarray, " n"]) -> float:
+    return float(values.mean()) if values.size else float("nan")

@@ -1,0 +1,63 @@
+"""Training with two learning rates, of which the isolated dynamics are the limit."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float
+
+from firstlight import flow
+from firstlight.theories.manifold.assumptions import require_decay
+from firstlight.theories.manifold.isolated import Isolated, output_layer
+
+Layers = dict[str, Any]
+"""{"W": (d, K), "V": (K, M)} and, with an output bias, {"c": (M,)}."""
+
+
+class _Training(eqx.Module):
+    """𝓛_λ/2λ of both layers, in whose clock eq. 21 is written."""
+
+    problem: Isolated
+
+    def __call__(self, layers: Layers) -> Float[Array, ""]:
+        W, V = layers["W"], layers["V"]
+        problem = self.problem
+        residual = problem.activation(problem.inputs.project(W)) @ V - jnp.asarray(problem.Y, W.dtype)
+        if problem.bias:
+            residual = residual + layers["c"]
+        total = jnp.sum(residual**2) + problem.lam * (jnp.sum(W**2) + jnp.sum(V**2))
+        return total / (2 * problem.lam)
+
+
+def best_layers(problem: Isolated, W: ArrayLike) -> Layers:
+    """Both layers with the second at its optimum φ(W), in float64: where two-rate training begins."""
+    with jax.enable_x64(True):
+        V, c = output_layer(problem, jnp.asarray(np.asarray(W, np.float64)))
+        layers = {"W": np.asarray(W, np.float64), "V": np.asarray(V)}
+        return {**layers, "c": np.asarray(c)} if problem.bias else layers
+
+
+def two_rate_flow(problem: Isolated, layers: Layers, ratio: float, times: ArrayLike, **options: Any) -> flow.Flow:
+    r"""Train both layers, the second `ratio` times as fast as the first.
+
+    $$\dot W = -\nabla_W\mathcal L_\lambda/2\lambda, \qquad \dot V = -\rho\,\nabla_V\mathcal L_\lambda/2\lambda$$
+
+    As ρ → ∞ this becomes eq. 21; at ρ = 1 it is ordinary training, which eq. 21 is not. The clock is that of
+    `velocity`. Large ratios are stiff: the default solver is implicit, for up to a few hundred parameters.
+
+    >>> from firstlight import tasks
+    >>> from firstlight.theories.manifold.isolated import isolate
+    >>> problem = isolate(tasks.group_task("Z3", encoding="summed").split(fraction=0.9), "tanh", lam=0.1)
+    >>> start = best_layers(problem, np.random.default_rng(0).standard_normal((3, 4)))
+    >>> two_rate_flow(problem, start, 10.0, [0.0, 0.1]).status
+    'finished'
+    """
+    require_decay(problem.lam)
+    if not ratio > 0:
+        raise ValueError(f"ratio must be positive, got {ratio}; it is the rate of V over that of W")
+    rates = {"W": 1.0, "V": float(ratio), **({"c": float(ratio)} if problem.bias else {})}
+    options = {"solver": "kvaerno5", **options}
+    return flow.gradient_flow(_Training(problem), layers, times, rates=rates, **options)
