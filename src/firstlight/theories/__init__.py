@@ -1,1 +1,1 @@
-"""(being built)"""
+"""What theory predicts: one folder per paper; none imports another."""

@@ -105,35 +105,47 @@ def coupling(solution: Solution, *, quadratic_too: bool = False) -> tuple[float,
     entries are those of real functions, are included. With `quadratic_too` the r_{pmk′k} are there as well, and
     JJ* does not become diagonal. The matrix has side (d − 1)³: for small d.
     """
-    H = _matrix(solution, quadratic_too)
+    H = _with_quadratic(solution) if quadratic_too else _cubic_matrix(solution)
     on = float(np.abs(np.diagonal(H)).mean())
     off = np.abs(H - np.diag(np.diagonal(H)))
     n = len(H)
     return float(off.max() / on), float(np.sqrt(np.sum(off**2) / (n * (n - 1))) / on)
 
 
-def _matrix(solution: Solution, quadratic_too: bool) -> Complex[np.ndarray, "n n"]:
-    """JJ* from the Jacobian with respect to z, whose rows are potentials."""
+def _cubic_matrix(solution: Solution) -> Complex[np.ndarray, "n n"]:
+    """JJ* over r_{k₁k₂k}, k₁, k₂, k ≠ 0, from products of two parts of z at a time (CoGO, eqs. 91 to 94)."""
+    d = solution.group.order
+    n, (a, b, c) = d - 1, solution.z[:, 1:]
+    one = np.eye(n)
+
+    def gram(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        rows = (x[:, None] * y[None]).reshape(n * n, -1)
+        return (rows @ rows.conj().T).reshape(n, n, n, n)
+
+    H = np.einsum("xX,ykYK->xykXYK", one, gram(b, c))
+    H = H + np.einsum("yY,xkXK->xykXYK", one, gram(a, c)) + np.einsum("kK,xyXY->xykXYK", one, gram(a, b))
+    return H.reshape(n**3, n**3) / d
+
+
+def _with_quadratic(solution: Solution) -> Complex[np.ndarray, "n n"]:
+    """JJ* over r_{k₁k₂k} and r_{pmk′k}, no frequency 0, from the Jacobian with respect to z."""
     d, q = solution.group.order, solution.order
     a, b, c = solution.z
     ks = np.arange(1, d)
     x, y, k = (index.ravel() for index in np.meshgrid(ks, ks, ks, indexing="ij"))
-    n = len(x)
-    J = np.zeros((n, 3, d, q), complex)
-    rows = np.arange(n)
+    rows = np.arange(len(x))
+    J = np.zeros((len(x), 3, d, q), complex)
     J[rows, 0, x], J[rows, 1, y], J[rows, 2, k] = b[y] * c[k], a[x] * c[k], a[x] * b[y]
     blocks = [J]
-    if quadratic_too:
-        for p, z in enumerate((a, b)):
-            # Only distinct unordered factors: z_x z_y and z_y z_x are one potential.
-            keep = x <= y
-            more = np.zeros((int(keep.sum()), 3, d, q), complex)
-            own = np.arange(len(more))
-            xs, ys, cs = x[keep], y[keep], k[keep]
-            more[own, p, xs] += z[ys] * c[cs]
-            more[own, p, ys] += z[xs] * c[cs]
-            more[own, 2, cs] = z[xs] * z[ys]
-            blocks.append(more)
+    # z_x z_y and z_y z_x are one potential.
+    x, y, k = (index[x <= y] for index in (x, y, k))
+    rows = np.arange(len(x))
+    for p, z in enumerate((a, b)):
+        J = np.zeros((len(x), 3, d, q), complex)
+        J[rows, p, x] += z[y] * c[k]
+        J[rows, p, y] += z[x] * c[k]
+        J[rows, 2, k] = z[x] * z[y]
+        blocks.append(J)
     J = np.concatenate(blocks).reshape(-1, 3 * d * q)
     return J @ J.conj().T / d
 

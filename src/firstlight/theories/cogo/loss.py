@@ -78,7 +78,7 @@ def potential_loss(solution: Solution) -> float:
     d = solution.group.order
     A, B, C = split_weights(*solution.weights, solution.group)
     # Σ_gh A[g] B[h] U[gh] is d² Σ_{k≠0} r_kkk, which needs no convolution when z is there.
-    return _from_grams(A, B, C, d**2 * float(np.sum(diagonal(solution)[1:].real)))
+    return _from_grams(A, B, C, d**2 * float(np.sum(np.real(diagonal(solution)[1:]))))
 
 
 def gram_loss(W: Float[np.ndarray, "twod q"], V: Float[np.ndarray, "q d"], group: Group) -> float:
