@@ -1,6 +1,8 @@
 """A sweep says what it means, in TOML, JSON and Python, and its mistakes in one line each."""
 
 import json
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,3 +96,12 @@ def test_mistakes_are_one_line_each_and_found_before_anything_runs(tmp_path):
         load_sweep(tmp_path / "broken.toml")
     with pytest.raises(SpecError, match=r"a sweep is a \.toml or a \.json file; got \.yaml"):
         load_sweep(tmp_path / "sweep.yaml")
+
+
+def test_the_examples_of_the_page_are_sweeps():
+    page = (Path(__file__).parents[2] / "docs" / "sweeps.md").read_text()
+    sizes = [
+        len(sweep_from_mapping(tomllib.loads(block.partition("```")[0])).expand())
+        for block in page.split("```toml\n")[1:]
+    ]
+    assert sizes == [4 * 5 * 5, 2 * 2]

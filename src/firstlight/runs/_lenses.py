@@ -71,6 +71,8 @@ def select_lenses(spec: RunSpec) -> tuple[flow.Lens, ...]:
     Traceback (most recent call last):
     firstlight.records.explain.SpecError: lenses[0]: unknown lens "norm"; did you mean "norms"? ...
     """
+    if not spec.lenses:
+        return ()  # the theories take a while to import
     known, problems = lenses(), []
     for i, name in enumerate(spec.lenses):
         if name not in known:

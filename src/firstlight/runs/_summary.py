@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from firstlight.flow import Lens
 from firstlight.records import FigureData, GroupTask, RunRecord, figure
 from firstlight.runs._lenses import lenses
 
@@ -44,14 +45,18 @@ def summarise(record: RunRecord) -> dict[str, Any]:
         "final": {name: float(column[-1]) for name, column in table.scalars().items() if len(column)},
     }
     values["story"] = _story(record, values)
-    known = lenses()
-    for name in record.spec.lenses:
-        if name in known:
-            values[name] = _through(known[name], record)
+    for lens in _chosen(record):
+        values[lens.name] = _through(lens, record)
     return values
 
 
-def _through(lens: Any, record: RunRecord) -> Mapping[str, Any]:
+def _chosen(record: RunRecord) -> list[Lens]:
+    """The lenses of a record's spec that this version knows."""
+    known = lenses() if record.spec.lenses else {}
+    return [known[name] for name in record.spec.lenses if name in known]
+
+
+def _through(lens: Lens, record: RunRecord) -> Mapping[str, Any]:
     # The numbers of a long run must survive a mistake in what is said about them.
     try:
         return dict(lens.summarise(record))
@@ -124,6 +129,4 @@ def learning_curves(record: RunRecord) -> tuple[FigureData, ...]:
 
 def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
     """What there is to see of a run: its learning curves, then the figures of each lens of its spec."""
-    known = lenses()
-    chosen = [known[name] for name in record.spec.lenses if name in known]
-    return learning_curves(record) + tuple(shown for lens in chosen for shown in lens.figure_data(record))
+    return learning_curves(record) + tuple(shown for lens in _chosen(record) for shown in lens.figure_data(record))
