@@ -39,8 +39,8 @@ def test_patterns_find_papers_ids_and_wildcards():
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        ("cogo.lema-3", "no claim matches 'cogo.lema-3'; did you mean cogo.lemma-3"),
-        ("lo2", "did you mean li2"),
+        ("cogo.lema-3", "no claim matches 'cogo.lema-3'; did you mean 'cogo.lemma-3'"),
+        ("lo2", "did you mean 'li2'"),
         ("zzz", "no claim matches 'zzz'; `firstlight claims list` shows them all"),
     ],
 )

@@ -70,7 +70,7 @@ def test_the_version_is_printed(cli):
         (["runs", "delete"], "error: delete needs the id of a run"),
         (["store", "check"], "error: there is no store at .firstlight/store.sqlite"),
         (["store", "gc"], "error: there is no store at .firstlight/store.sqlite"),
-        (["claims", "show", "li2.theorm-1"], "error: no claim matches 'li2.theorm-1'; did you mean li2.theorem-1?"),
+        (["claims", "show", "li2.theorm-1"], "error: no claim matches 'li2.theorm-1'; did you mean 'li2.theorem-1'?"),
         (["reproduce", "li2", "--data", "nowhere"], "error: --data: there is no folder nowhere"),
         (["demo", "--out", "no/such/page.html"], "error: --out: no/such/page.html cannot be written"),
         (["report", "out.html"], "error: there is no store at"),

@@ -4,10 +4,10 @@ import functools
 import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 
 from firstlight.claims.claim import Claim
+from firstlight.records.suggestion import did_you_mean
 
 
 @dataclass(frozen=True)
@@ -94,6 +94,5 @@ def _match(pattern: str, known: tuple[Claim, ...]) -> list[Claim]:
     papers = [paper.key for paper in PAPERS]
     if text in papers:
         raise UnknownClaim(f"no claim of {text} is registered yet; `firstlight claims list` shows those that are")
-    close = get_close_matches(text, [*papers, *(claim.id for claim in known)], n=1, cutoff=0.6)
-    hint = f"did you mean {close[0]}? " if close else ""
+    hint = did_you_mean(text, [*papers, *(claim.id for claim in known)])
     raise UnknownClaim(f"no claim matches {pattern!r}; {hint}`firstlight claims list` shows them all")

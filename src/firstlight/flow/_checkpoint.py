@@ -1,8 +1,6 @@
 """A run on disk: one safetensors file, written atomically, that says which run it belongs to."""
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from firstlight.flow._program import State
+from firstlight.records.figure import write_atomically
 
 FORMAT = 1
 
@@ -42,12 +41,7 @@ def save_checkpoint(path: Path, state: State, lanes: Sequence[Mapping[str, Any]]
         "lanes": json.dumps(notes),
     }
     payload = save({k: np.asarray(v, order="C") for k, v in arrays.items()}, header)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, suffix=".part", delete=False) as part:
-        part.write(payload)
-        part.flush()
-        os.fsync(part.fileno())
-    os.replace(part.name, path)
+    write_atomically(path, payload)
 
 
 def load_checkpoint(

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from firstlight.models.suggestion import did_you_mean
+from firstlight.records.suggestion import did_you_mean
 
 Elementwise = Callable[[Array], Array]
 

@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from firstlight.models.suggestion import did_you_mean
+from firstlight.records.suggestion import did_you_mean
 
 Draw = Callable[[PRNGKeyArray, tuple[int, ...], int], Array]
 

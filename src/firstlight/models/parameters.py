@@ -10,7 +10,7 @@ import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path
 from jaxtyping import Array
 
-from firstlight.models.suggestion import did_you_mean
+from firstlight.records.suggestion import did_you_mean
 
 Model = TypeVar("Model")
 
