@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ Weights = Float[np.ndarray, "twoM K"]
 Elementwise = Callable[[np.ndarray], np.ndarray]
 
 _SMALLEST_BATCH = 1024
+_SMALL_TABLE = 30_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +68,7 @@ class GroupEnergy:
         sigma, slope = self._sigma
         z = self._correlations(sigma(x))
         back = slope(x) * self._clean(z[self._labels])
-        return 0.5 * (z**2).sum(axis=0), np.vstack([self._sums[0] @ back, self._sums[1] @ back])
+        return 0.5 * (z**2).sum(axis=0), self._sums[0] @ back
 
     def by_component(self, W: Weights) -> Float[np.ndarray, "K C"]:
         r"""The share of every real component in E; the trivial one has none, and rows sum to E.
@@ -118,17 +119,19 @@ class GroupEnergy:
         return self.group.table[self._pairs]
 
     @cached_property
-    def _sums(self) -> tuple[Any, ...]:
-        """Sparse (M, n) matrices that add up samples by g, by g′ and by gg′."""
+    def _sums(self) -> tuple[Any, Any]:
+        """Xᵀ (2M, n) and Yᵀ (M, n), which add up samples by g and g′ and by gg′; sparse unless they are small."""
         from scipy.sparse import csc_array
 
-        n, M = len(self._labels), self.group.order
-        ones, starts = np.ones(n), np.arange(n + 1)
-        return tuple(csc_array((ones, index, starts), shape=(M, n)).tocsr() for index in (*self._pairs, self._labels))
+        (g, h), n, M = self._pairs, len(self._labels), self.group.order
+        X = csc_array((np.ones(2 * n), np.stack([g, M + h], axis=1).ravel(), 2 * np.arange(n + 1)), shape=(2 * M, n))
+        Y = csc_array((np.ones(n), self._labels, np.arange(n + 1)), shape=(M, n))
+        small = n * M <= _SMALL_TABLE
+        return (X.toarray(), Y.toarray()) if small else (X.tocsr(), Y.tocsr())
 
     def _correlations(self, f: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "M K"]:
         """Ỹᵀf."""
-        return self._sums[2] @ self._clean(f)
+        return self._sums[1] @ self._clean(f)
 
     @cached_property
     def _explained(self) -> Float[np.ndarray, "twoM twoM"]:
@@ -144,7 +147,7 @@ class GroupEnergy:
         if not self.residualised:
             return f - f.mean(axis=0)
         (g, h), M = self._pairs, self.group.order
-        fitted = self._explained @ np.vstack([self._sums[0] @ f, self._sums[1] @ f])
+        fitted = self._explained @ (self._sums[0] @ f)
         return f - fitted[:M][g] - fitted[M:][h]
 
 
@@ -201,9 +204,17 @@ def numpy_activation(activation: Any) -> tuple[Elementwise, Elementwise]:
 
     sigma = named(activation)
     if sigma.polynomial is not None:
-        p = np.polynomial.Polynomial(sigma.polynomial)
-        return p, p.deriv()
+        c = np.array(sigma.polynomial)
+        return partial(_horner, c), partial(_horner, c[1:] * np.arange(1, len(c)))
     return _in_float64(sigma, 0), _in_float64(sigma, 1)
+
+
+def _horner(c: Float[np.ndarray, " q"], x: np.ndarray) -> np.ndarray:
+    """Σ c_i xⁱ, leaving out powers that do not occur."""
+    value: Any = 0.0
+    for coefficient in c[::-1]:
+        value = value * x + coefficient if coefficient else value * x
+    return np.broadcast_to(value, np.shape(x))
 
 
 @lru_cache(maxsize=64)

@@ -15,7 +15,7 @@ def survival_boundary(setting: Setting) -> Outcome:
     from firstlight.theories import li2
 
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=10)))
-    orders = np.array(setting.choose(quick=(11, 17, 29), paper=(11, 17, 23, 31, 41, 61, 101, 127)))
+    orders = np.array(setting.choose(quick=(11, 17, 23), paper=(11, 17, 23, 31, 41, 61, 101, 127)))
     evaluations, nodes = setting.choose(quick=(5, 6), paper=(9, 12))
     p50 = {}
     for i, M in enumerate(orders):
@@ -116,5 +116,5 @@ THEOREM_4 = Claim(
     check=survival_boundary,
     expected_verdict="holds-as-corrected",
     tolerance={"excess of the drift": STEEPER},
-    tolerance_reason="over two seeds a boundary is known to some 5 %, its drift over a factor 2.6 in M to some 0.07",
+    tolerance_reason="over two seeds a boundary is known to some 5 %, its drift over a factor 2 in M to some 0.1",
 )

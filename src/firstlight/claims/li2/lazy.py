@@ -75,7 +75,7 @@ def wide_layer(setting: Setting) -> Outcome:
 
     from firstlight.theories import li2
 
-    seeds = setting.seeds_or(range(setting.choose(quick=2, paper=10)))
+    seeds = setting.seeds_or(range(setting.choose(quick=1, paper=10)))
     n, M, eta = setting.choose(quick=100, paper=300), 10, 1.0
     widths = n * np.array(setting.choose(quick=(16, 64), paper=(4, 8, 16, 32, 64, 128)))
     names = setting.choose(quick=_ACTIVATIONS[:3], paper=_ACTIVATIONS)
