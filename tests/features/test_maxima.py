@@ -66,6 +66,16 @@ def test_the_hessian_is_the_derivative_of_the_gradient():
     np.testing.assert_allclose(features.energy_hessian(w, group) @ (2 * step), difference, rtol=1e-6, atol=1e-9)
 
 
+def test_the_hessian_of_one_component_stands_for_the_whole():
+    """At a maximum the spectrum found in its component, filled up, is that of the full (2M, 2M) Hessian."""
+    group = groups.alternating(4)
+    for family in features.maxima(group):
+        w = family.random_nodes(1, seed=1)[:, 0]
+        P = np.eye(24) - np.outer(w, w)
+        full = np.linalg.eigvalsh(P @ (features.energy_hessian(w, group) - 4 * family.energy * np.eye(24)) @ P)
+        np.testing.assert_allclose(np.sort(np.append(features.curvature(w, group), 0)), full, atol=1e-9)
+
+
 def test_what_is_printed_is_no_critical_point_when_d_exceeds_one():
     group = groups.symmetric(3)
     space = group.real_components()[-1].basis

@@ -6,7 +6,7 @@ from jaxtyping import Float, Int
 
 from firstlight.features.ascent import ascend, random_starts
 from firstlight.features.content import irrep_content, purity
-from firstlight.features.energy import GroupEnergy
+from firstlight.features.energy import GroupEnergy, energy
 from firstlight.features.maxima import maxima
 from firstlight.groups import Group
 
@@ -14,11 +14,18 @@ ZERO = 1e-6
 """Eigenvalues of the Hessian below this share of w·∇E count as zero."""
 
 
-def energy_hessian(w: Float[np.ndarray, " twoM"], group: Group) -> Float[np.ndarray, "twoM twoM"]:
+def energy_hessian(
+    w: Float[np.ndarray, " twoM"], group: Group, basis: Float[np.ndarray, "M s"] | None = None
+) -> Float[np.ndarray, "m m"]:
     r"""∇²E of E = 2‖t‖², t = a ∗ b − mean, at w = [a; b], over the whole table with σ = x².
 
     $$\nabla^2 E = 4\begin{pmatrix} L^\top L & L^\top R + T \\ \cdot & R^\top R\end{pmatrix}, \quad
       L_{hg} = \partial t_h/\partial a_g,\; R_{hg} = \partial t_h/\partial b_g,\; T_{gg'} = t(gg').$$
+
+    Args:
+        w: (2M,) the node.
+        group: of order M.
+        basis: (M, s) orthonormal columns; the Hessian is then that in these coordinates of both halves, m = 2s.
 
     >>> import numpy as np
     >>> from firstlight.features import energy_gradient
@@ -29,32 +36,39 @@ def energy_hessian(w: Float[np.ndarray, " twoM"], group: Group) -> Float[np.ndar
     """
     M, table, back = group.order, group.table, group.inverse
     a, b = w[:M], w[M:]
-    L = b[table[back]].T
-    R = a[table[:, back]]
+    L, R = b[table[back]].T, a[table[:, back]]
     t = L @ a
-    t = t - t.mean()
+    T = (t - t.mean())[table]
+    if basis is not None:
+        L, R, T = L @ basis, R @ basis, basis.T @ T @ basis
     L, R = L - L.mean(axis=0), R - R.mean(axis=0)
-    cross = L.T @ R + t[table]
+    cross = L.T @ R + T
     return 4 * np.block([[L.T @ L, cross], [cross.T, R.T @ R]])
 
 
 def curvature(w: Float[np.ndarray, " twoM"], group: Group) -> Float[np.ndarray, " m"]:
     """Eigenvalues of the Hessian of E on the unit sphere at a critical point w, ascending; m = 2M − 1.
 
-    They are those of ∇²E − (w·∇E) on the tangent space.
+    They are those of ∇²E − (w·∇E) on the tangent space. Where w lies in one component, ∇²E vanishes on all others,
+    which then need no decomposition.
 
     >>> from firstlight.features import maxima
     >>> from firstlight.groups import cyclic
     >>> curvature(maxima(cyclic(3))[0].random_nodes(1, seed=0)[:, 0], cyclic(3)).round(9) + 0.0
     array([-6., -3., -3.,  0.,  0.])
     """
-    H = energy_hessian(w, group)
-    along = w @ H @ w / 3
+    M, content = group.order, irrep_content(w[:, None], group)[0]
+    pure = content.max() > 1 - ZERO**2
+    basis = group.real_components()[int(content.argmax())].basis if pure else np.eye(M)
+    H = energy_hessian(w, group, basis)
+    v = np.concatenate([w[:M] @ basis, w[M:] @ basis])
+    along = v @ H @ v / 3
     # The normal direction is moved below all others, then left out.
     normal = -(np.abs(H).sum(axis=1).max() + 2 * abs(along) + 1)
-    P = np.eye(len(w)) - np.outer(w, w)
-    tangent = P @ (H - along * np.eye(len(w))) @ P + normal * np.outer(w, w)
-    return np.linalg.eigvalsh(tangent)[1:]
+    P = np.eye(len(v)) - np.outer(v, v)
+    tangent = P @ (H - along * np.eye(len(v))) @ P + normal * np.outer(v, v)
+    inside = np.linalg.eigvalsh(tangent)[1:]
+    return np.sort(np.concatenate([inside, np.full(2 * M - len(v), -along)]))
 
 
 def signature(w: Float[np.ndarray, " twoM"], group: Group) -> Int[np.ndarray, "3"]:
@@ -66,7 +80,7 @@ def signature(w: Float[np.ndarray, " twoM"], group: Group) -> Int[np.ndarray, "3
     array([0, 6, 9])
     """
     values = curvature(w, group)
-    small = ZERO * (w @ energy_hessian(w, group) @ w) / 3
+    small = ZERO * 4 * float(energy(w, group))
     return np.array([(values > small).sum(), (np.abs(values) <= small).sum(), (values < -small).sum()])
 
 
