@@ -95,14 +95,9 @@ def test_a_sample_of_nodes_stands_for_all():
     task = tasks.group_task("Z13")
     model = models.TwoLayer.init(jax.random.key(0), inputs=26, width=600, outputs=13)
     exact = li2.read(model, task)
-    F = np.asarray(model.hidden(task.inputs.project))
-    some = lens.measure(
-        jax.tree.map(np.asarray, model),
-        jax.tree.map(np.asarray, model),
-        F,
-        np.eye(13, dtype=F.dtype)[task.targets],
-        task.group,
-    )
+    Y = jax.nn.one_hot(task.targets, 13)
+    look = jax.jit(lambda net: lens.measure(net, net, lens.see_in_blocks(net, task.inputs, Y, 256), Y, task.group))
+    some = look(model)
     assert set(some) == set(exact)
     for name in ("li2.off_nodes", "li2.off_nodes_norm", "li2.off_samples", "li2.off_samples_norm"):
         assert float(some[name]) == pytest.approx(exact[name], rel=0.06), name

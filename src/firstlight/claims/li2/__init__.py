@@ -1,7 +1,19 @@
 """Claims of *Li₂: A Framework on Dynamics of Feature Emergence and Delayed Generalization*."""
 
 from firstlight.claims.claim import Claim
-from firstlight.claims.li2 import boundary, deep, energy, grokking, interaction, lazy, maxima, memorisation, muon
+from firstlight.claims.li2 import (
+    boundaries,
+    boundary,
+    deep,
+    energy,
+    figures,
+    grokking,
+    interaction,
+    lazy,
+    maxima,
+    memorisation,
+    muon,
+)
 
 CLAIMS: tuple[Claim, ...] = (
     lazy.EQUATION_5,
@@ -26,6 +38,12 @@ CLAIMS: tuple[Claim, ...] = (
     muon.LEMMA_9,
     muon.LEMMA_10,
     grokking.FIGURE_2,
+    boundaries.FIGURE_3,
+    boundaries.FIGURE_4,
+    figures.FIGURE_5,
+    figures.FIGURE_6,
+    figures.FIGURE_7,
+    boundaries.FIGURE_8,
 )
 
 __all__ = ["CLAIMS"]

@@ -57,8 +57,8 @@ def propagation(setting: Setting) -> Outcome:
         parts | {f"cosine: {name}": value for name, value in cosines.items()},
         dict.fromkeys(parts, True),
         evidence=(
-            "Gates differ from node to node, so no D_L on the left gives G_{L−1} = (G_L ∘ σ′)W_Lᵀ: for a wide relu layer "
-            f"the cosine is {cosines['eq. 12 with mean gates']:.4f} for eq. 12 with mean gates, "
+            "Gates differ from node to node, so no D_L on the left gives G_{L−1} = (G_L ∘ σ′)W_Lᵀ: for a wide relu "
+            f"layer the cosine is {cosines['eq. 12 with mean gates']:.4f} for eq. 12 with mean gates, "
             f"{cosines['ỸỸᵀF']:.4f} for ỸỸᵀF and {cosines['limit with Θ₀ and Θ₂']:.4f} for the limit with Θ₀ and Θ₂."
         ),
         figures=(shown,),

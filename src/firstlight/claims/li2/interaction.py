@@ -50,8 +50,8 @@ def repulsion(setting: Setting) -> Outcome:
         {"relative error of b_jl": 0.0, "pairs with the sign of the theorem": 1.0},
         evidence=(
             f"Summed over all l as printed, eq. 10 counts l = j twice and is off by {printed:.0%}. The remark, which "
-            f"speaks of similar nodes and not of what the others leave of them, gives the sign of {np.mean(remark):.0%} "
-            "of the pairs."
+            "speaks of similar nodes and not of what the others leave of them, gives the sign of "
+            f"{np.mean(remark):.0%} of the pairs."
         ),
         figures=(cloud,),
         seeds=seeds,
@@ -177,7 +177,7 @@ THEOREM_7 = Claim(
         "The same with Φ_S = [√(d_k/M)[C_k(·)]_ij]_{k∉S}, M × Σ_{k∉S} d_k² (for Abelian groups κ − |S| columns), so "
         "that the residual Ỹ − Ŷ at (h, h′) is (1/M) Σ_{k∉S} d_k χ_k(h′⁻¹h)."
     ),
-    counterexample="On S3 with the sign learned, (d/M)χχ* of the 2-d irrep misses the residual by 0.67, Φ_SΦ_S* by 1e-14.",
+    counterexample="S3 with the sign learned: (d/M)χχ* of the 2-d irrep misses the residual by 0.67, Φ_SΦ_S* by 1e-14.",
     check=top_down,
     expected_verdict="holds-as-corrected",
     tolerance={"residual": EXACT, "energies": ASCENT},

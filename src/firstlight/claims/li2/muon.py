@@ -139,8 +139,8 @@ def muon_projection(setting: Setting) -> Outcome:
         },
         {"error of the exact form": 0.0, "its order": 2.0},
         evidence=(
-            f"At |v_⊥| = 0.1, where the printed remainder O(|v_⊥|²) is 0.01, the printed form is off by {printed[-1]:.2f} "
-            f"for |v_∥| = 1; its error is of order {order:.2f} in v_∥."
+            "At |v_⊥| = 0.1, where the printed remainder O(|v_⊥|²) is 0.01, the printed form is off by "
+            f"{printed[-1]:.2f} for |v_∥| = 1; its error is of order {order:.2f} in v_∥."
         ),
         figures=(shown,),
         seeds=seeds,
@@ -177,8 +177,8 @@ def coupon_bound(setting: Setting) -> Outcome:
         },
         {"largest bound / T₀": 1.0, "T₀ / bound at equal p": 1.0},
         evidence=(
-            f"At p = (.97, .01, .01, .01) the printed min 1/p_l is {literal:.2f}; the rarest coupon alone takes 100 draws "
-            f"(T₀ = {li2.coupons(p):.1f}). Theorem 8 prints Σ1/l = {H:.2f} where the lemma has L Σ1/l = {4 * H:.2f}."
+            f"At p = (.97, .01, .01, .01) the printed min 1/p is {literal:.2f}; the rarest coupon alone takes 100 "
+            f"draws (T₀ = {li2.coupons(p):.1f}). Theorem 8 prints Σ1/l = {H:.2f}, the lemma L Σ1/l = {4 * H:.2f}."
         ),
         seeds=seeds,
     )
@@ -260,7 +260,8 @@ LEMMA_9 = Claim(
     locator="Lemma 9, eq. 38",
     statement="v̂ = v_⊥/‖v_⊥‖ + v_∥/(1 + ‖v_⊥‖) + O(‖v_⊥‖²) for A = [Q, v].",
     corrected=(
-        "v̂ = [v_⊥/t + v_∥/(1 + t)] / √(1 + ‖v_∥‖²/(1 + t)²), t = ‖v_⊥‖, exactly; the printed form is first order in v_∥."
+        "v̂ = [v_⊥/t + v_∥/(1 + t)] / √(1 + ‖v_∥‖²/(1 + t)²), t = ‖v_⊥‖, exactly; the printed form is of first order "
+        "in v_∥."
     ),
     counterexample="At ‖v_⊥‖ = 0.1, ‖v_∥‖ = 1 the printed form is off by 0.35, far beyond O(0.01).",
     check=muon_projection,
