@@ -107,12 +107,12 @@ THEOREM_4 = Claim(
         "d_k-dimensional irreps with probability at least 1 − δ."
     ),
     corrected=(
-        "For M from 11 to 127, n at which half of the maxima survive grows like M^1.81 for the energy as it is defined: "
+        "For M from 11 to 127, n at which half of the maxima survive grows like M^1.81 for the energy as defined: "
         "n/(M ln M) goes from 2.7 to 9.7. With labels from which indicators of the single factors are regressed out, a "
         "stand-in for the S⁻¹ of eq. 5, it goes from 2.1 to 3.7, nearer to M ln M but still with a drift of M^0.24. A "
         "factor d² is not seen. These are measurements, not a theorem."
     ),
-    counterexample="n/(M ln M) of the plain energy is 2.7 at M = 11 and 9.7 at M = 127; residualised it is 2.1 and 3.7.",
+    counterexample="n/(M ln M) of the plain energy is 2.7 at M = 11 and 9.7 at M = 127; residualised 2.1 and 3.7.",
     check=survival_boundary,
     expected_verdict="holds-as-corrected",
     tolerance={"excess of the drift": STEEPER},
