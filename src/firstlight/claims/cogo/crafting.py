@@ -253,9 +253,12 @@ def _start(order: int, seed: int):
 
 
 def _solve(start, order: int):
+    from typing import Any
+
     from scipy.optimize import least_squares
 
-    return least_squares(_constraints, start, jac=_jacobian, args=(order,), xtol=1e-15, ftol=1e-15, gtol=1e-15)
+    derivative: Any = _jacobian
+    return least_squares(_constraints, start, jac=derivative, args=(order,), xtol=1e-12, ftol=1e-12, gtol=1e-12)
 
 
 def _least_residual(order: int, seed: int) -> float:

@@ -82,7 +82,7 @@ def _from_potentials(group, A, B, V) -> float:
     d, k = group.order, np.arange(group.order)
     r, s = cubic(solution), quadratic(solution).sum(2)
     per_frequency = (
-        -4 * r[k, k, k].real
+        -4 * np.real(r[k, k, k])
         + 4 * d * (np.abs(r) ** 2).sum((0, 1))
         + d * np.abs(s[0, 0] + s[1, 0]) ** 2
         + d * (np.abs(s[:, 1:]) ** 2).sum((0, 1))
@@ -111,7 +111,7 @@ def sufficient_conditions(setting: Setting) -> Outcome:
             some = gaussian_solution(group, 3, seed)
             slack = loss_terms(some).per_frequency + 1 / group.order
             bound = min(bound, float(slack.min()))
-            main = np.abs(diagonal(optimizer)[1:].real - 1 / (2 * group.order)).max()
+            main = np.abs(np.real(diagonal(optimizer)[1:]) - 1 / (2 * group.order)).max()
             far = max(far, float(main))
     measured = {"residual of eq. (4)": far, "loss there": loss, "smallest ℓ_k + 1/d of random solutions": bound}
     holds = far < TOLERANCE and loss < ZERO_LOSS and bound > -TOLERANCE

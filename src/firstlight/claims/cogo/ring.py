@@ -120,7 +120,7 @@ def unit_multiples(setting: Setting) -> Outcome:
 
     seeds = setting.seeds_or(range(3))
     names = setting.choose(quick=("Z7", "Z8"), paper=("Z7", "Z12", "Z4xZ6", "Z23"))
-    worst = {"F6": 0.0, "memorise": 0.0}
+    worst: dict[str, float] = {"F6": 0.0, "memorise": 0.0}
     mixed: dict[str, list[float]] = {"F4+F6": [], "F4+repair": []}
     for i, name in enumerate(names):
         setting.progress(i / len(names), name)

@@ -76,8 +76,8 @@ def convergence_paths(setting: Setting) -> Outcome:
     from firstlight.claims.cogo._train import read, train
     from firstlight.records import figure
 
-    seeds = setting.seeds_or(range(setting.choose(quick=6, paper=40)))
-    d, width, steps = 7, 20, 2000
+    seeds = setting.seeds_or(range(setting.choose(quick=4, paper=40)))
+    d, width, steps = 7, 20, 1200
     run = train(
         setting,
         d,
@@ -86,7 +86,7 @@ def convergence_paths(setting: Setting) -> Outcome:
         decay=5e-3,
         steps=steps,
         seeds=seeds,
-        every=20,
+        every=10,
         observables=(observe_z,),
         schedule="cosine",
     )

@@ -18,8 +18,8 @@ from firstlight.theories.cogo.solution import Solution
 OMEGA_3 = cmath.exp(-2j * math.pi / 3)
 OMEGA_8 = cmath.exp(-1j * math.pi / 4)
 
-Numbers = Sequence[complex] | np.ndarray
-Profile = Complex[np.ndarray, "3 q"]
+Numbers = Sequence[complex | float | int] | np.ndarray
+Profile = Complex[np.ndarray, "3 _"]
 """The coefficients a, b, c of q nodes at one frequency."""
 
 

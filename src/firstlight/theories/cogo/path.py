@@ -105,7 +105,8 @@ def _shrunk(y: Complex[np.ndarray, "3 q"], pivot: int, s: float) -> Complex[np.n
 
 def _power(x: complex, exponent: float, real: bool) -> complex:
     """x to a power between 1 and 0, through the plane, or along the line with the sign kept."""
-    return np.sign(x.real) * abs(x) ** exponent if real else abs(x) ** exponent * np.exp(1j * exponent * np.angle(x))
+    turn = np.sign(x.real) if real else np.exp(1j * exponent * np.angle(x))
+    return complex(turn * abs(x) ** exponent)
 
 
 def _handed(
@@ -116,6 +117,6 @@ def _handed(
     if giver == taker:
         z[:, giver] = signs
         return z
-    z[:, giver] = signs * np.cos(np.pi * s / 2) ** (2 / 3)
+    z[:, giver] = signs * np.sin(np.pi * (1 - s) / 2) ** (2 / 3)
     z[:, taker] = np.sin(np.pi * s / 2) ** (2 / 3)
     return z

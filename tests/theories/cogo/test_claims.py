@@ -1,0 +1,61 @@
+"""Every statement of the paper gets its expected verdict; a check that cannot fail shows nothing."""
+
+import pytest
+
+from firstlight.claims import Setting, verify
+from firstlight.claims.cogo import CLAIMS, connecting, crafting, dynamics, orders, potentials_in_training, ring
+from firstlight.claims.cross import cogo_nodes
+
+
+@pytest.mark.parametrize("claim", [*CLAIMS, cogo_nodes.COGO_ORDER_VS_LI2_NODES], ids=lambda claim: claim.id)
+def test_verdict(claim):
+    record, _ = verify(claim, Setting())
+    assert record.status == claim.expects("quick"), record.evidence
+
+
+def test_paper_scale_of_figure_5_is_a_sweep_of_ninety_runs():
+    specs = orders.sweep(Setting("paper")).expand()
+    assert len(specs) == 3 * 6 * 5
+    assert {spec.model.width for spec in specs} == {512}
+
+
+def test_wrong_factors_fail(monkeypatch):
+    from firstlight.theories.cogo import factors
+
+    right = factors.order_three_profile
+    monkeypatch.setattr(factors, "order_three_profile", lambda d: 1.001 * right(d))
+    assert crafting.crafted_six(Setting()).status == "fails"
+
+
+def test_a_path_that_leaves_the_optimizers_fails(monkeypatch):
+    from firstlight.theories import cogo
+    from firstlight.theories.cogo import path
+
+    right = path._shrunk
+    monkeypatch.setattr(path, "_shrunk", lambda y, pivot, s: right(y, pivot, 0.9 * s) * (1 + 0.01 * s))
+    assert connecting.zero_loss_paths(Setting(seeds=(0,))).status == "fails"
+    assert cogo.Path is path.Path
+
+
+def test_a_wrong_product_fails(monkeypatch):
+    from firstlight.theories.cogo import Solution
+
+    monkeypatch.setattr(Solution, "__mul__", lambda self, other: self + other)
+    assert ring.semi_ring_laws(Setting(seeds=(0,))).status == "fails"
+    assert ring.homomorphisms(Setting(seeds=(0,))).status == "fails"
+
+
+def test_a_wrong_jacobian_fails(monkeypatch):
+    from firstlight.theories import cogo
+
+    right = cogo.potential_velocity
+    monkeypatch.setattr(cogo, "potential_velocity", lambda s: [1.001 * part for part in right(s)])
+    assert dynamics.potential_dynamics(Setting(seeds=(0,))).status == "fails"
+
+
+def test_untrained_networks_fail_figure_4(monkeypatch):
+    from firstlight.claims.cogo import _train
+
+    right = _train.train
+    monkeypatch.setattr(_train, "train", lambda *a, **o: right(*a, **(o | {"steps": 20, "every": 10})))
+    assert potentials_in_training.potentials_along_training(Setting(seeds=(0,))).status == "fails"
