@@ -9,7 +9,11 @@ from typing import Any
 from firstlight import flow
 from firstlight.records import FigureData, RunRecord, RunSpec, SpecError, figure
 
-_THEORIES: tuple[str, ...] = ("firstlight.theories.li2", "firstlight.theories.cogo")
+_THEORIES: tuple[str, ...] = (
+    "firstlight.theories.li2",
+    "firstlight.theories.cogo",
+    "firstlight.theories.manifold",
+)
 """Modules that export `LENSES`; each is imported when lenses are first asked for."""
 
 

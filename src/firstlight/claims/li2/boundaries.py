@@ -1,5 +1,7 @@
 """Where training turns from memorising to generalising, beside the boundaries of the energies (Figures 3, 4 and 8)."""
 
+from typing import Any
+
 from firstlight.claims.claim import Claim, Outcome, Setting
 
 PRIMES = ("Z23", "Z31", "Z43", "Z53", "Z71", "Z89", "Z101", "Z127")
@@ -10,23 +12,21 @@ MULTIPLES = (1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.75, 5.5)
 """Data fractions of the paper scale, in units of ln M / M."""
 
 
-def _sweep(setting: Setting, points: list, rates: tuple[float, ...], width: int, decay: float, steps: int, seeds):
-    from firstlight.records import RunSpec
-    from firstlight.sweeps import Sweep
+def _sweep(points: list, rates: tuple[float, ...], width: int, decay: float, steps: int, seeds):
+    from firstlight.sweeps import sweep_from_mapping
 
-    base = RunSpec.model_validate(
-        {
-            "model": {"width": width},
-            "optimizer": {"weight_decay": decay},
-            "steps": steps,
-            "recording": {"every": 25},
-            "stop": [{"observable": "test_accuracy", "at_least": 0.99}],
-        }
-    )
-    return Sweep(base=base, points=points, grid={"optimizer.learning_rate": list(rates)}, seeds=seeds)
+    base = {
+        "model": {"width": width},
+        "optimizer": {"weight_decay": decay},
+        "steps": steps,
+        "recording": {"every": 25},
+        "stop": [{"observable": "test_accuracy", "at_least": 0.99}],
+    }
+    grid = {"optimizer.learning_rate": list(rates)}
+    return sweep_from_mapping({"base": base, "points": points, "grid": grid, "seeds": list(seeds)})
 
 
-def _run(setting: Setting, sweep, name: str):
+def _run(setting: Setting, sweep: Any, name: str) -> Any:
     """The frame of the sweep; at paper scale it is kept in a store and goes on where it was."""
     from pathlib import Path
 
@@ -59,7 +59,7 @@ def _points(names, multiples) -> list[dict]:
     return found
 
 
-def _trained(frame, name: str) -> tuple:
+def _trained(frame: Any, name: str) -> tuple:
     """Fractions and the share of seeds that generalise at each."""
     rows = frame[frame["group"] == name].groupby("fraction")["generalises"].mean()
     return rows.index.to_numpy(float), rows.to_numpy(float)
@@ -134,7 +134,7 @@ def _law(setting: Setting, names, name: str, title: str) -> Outcome:
     multiples = setting.choose(quick=(1.8, 3.4), paper=MULTIPLES)
     width, rate, decay, steps = setting.choose(quick=(128, 1e-2, 1e-3, 600), paper=(2048, 5e-4, 2e-4, 3000))
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=20)))
-    sweep = _sweep(setting, _points(names, multiples), (rate,), width, decay, steps, seeds)
+    sweep = _sweep(_points(names, multiples), (rate,), width, decay, steps, seeds)
     frame = _run(setting, sweep, name)
     found = _boundaries(setting, frame, names)
     ends = {group: _trained(frame, group)[1] for group in names}
@@ -187,8 +187,9 @@ def learning_rates(setting: Setting) -> Outcome:
     rates = setting.choose(quick=(1e-2, 1e-1), paper=(5e-4, 1e-3, 2e-3, 5e-3, 1e-2))
     width, decay, steps = setting.choose(quick=(128, 1e-3, 600), paper=(1024, 2e-4, 3000))
     seeds = setting.seeds_or(range(setting.choose(quick=4, paper=15)))
-    frame = _run(setting, _sweep(setting, _points(names, multiples), rates, width, decay, steps, seeds), "li2-figure-3")
-    reached = frame.groupby(["group", "fraction", "rate"])["final.test_accuracy"].mean()
+    sweep = _sweep(_points(names, multiples), rates, width, decay, steps, seeds)
+    frame = _run(setting, sweep, "li2-figure-3")
+    reached: Any = frame.groupby(["group", "fraction", "rate"])["final.test_accuracy"].mean()
     ends, better = [], []
     panels = []
     for name in names:
