@@ -1,22 +1,18 @@
 """Learning after memorisation: down the norm along the zero-loss set (Section 4)."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from firstlight import flow
 from firstlight.theories.manifold.assumptions import require_decay
 from firstlight.theories.manifold.normal import Method, Tangent
 from firstlight.theories.manifold.projection import project
-from firstlight.theories.manifold.zero_loss import ZeroLossSet
-
-Times = ArrayLike | Sequence[float | int]
+from firstlight.theories.manifold.zero_loss import Times, ZeroLossSet
 
 RETURN_RATE = 50.0
 """How fast the constrained flow returns to 𝒵 what rounding took off it, per unit of τ."""

@@ -14,6 +14,7 @@ from firstlight import flow
 from firstlight.models import Activation, activation
 from firstlight.tasks import Inputs, Split
 from firstlight.theories.manifold.assumptions import AssumptionFails, require_full_row_rank
+from firstlight.theories.manifold.zero_loss import Times
 
 _BLOCKS = 4
 
@@ -154,7 +155,7 @@ class _HalfCost(eqx.Module):
         return -velocity(self.problem, W)
 
 
-def resolved_flow(problem: Isolated, W: ArrayLike, times: ArrayLike, **options: Any) -> flow.Flow:
+def resolved_flow(problem: Isolated, W: ArrayLike, times: Times, **options: Any) -> flow.Flow:
     """Eq. 21 solved adaptively in float64, where the paper takes Euler steps; `loss` of the result is R/2λ."""
     problem.require_start(W)
     half = _HalfCost(problem)

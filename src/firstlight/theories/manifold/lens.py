@@ -27,7 +27,7 @@ MEASURED = ("manifold.distance", "manifold.tangential", "manifold.descent")
 JITTER = 1e-6
 """Added to the Gram matrix, in units of its mean diagonal: directions weaker than that count as free."""
 
-ITERATIONS = 60
+ITERATIONS = 25
 """Of conjugate gradients, where all weights are needed."""
 
 

@@ -15,6 +15,7 @@ from firstlight import flow
 from firstlight.models import Deep
 from firstlight.tasks import Inputs
 from firstlight.theories.manifold.assumptions import require_decay
+from firstlight.theories.manifold.zero_loss import Times
 
 Loss = Callable[[Any, Any], Array]
 """𝓛_λ(θ₁, θ₂), weight decay included."""
@@ -39,7 +40,7 @@ def isolated_value_and_grad(loss: Loss, inner: Inner, theta_1: Any) -> tuple[Arr
     return jax.value_and_grad(lambda part: loss(part, theta_2))(theta_1)
 
 
-def isolated_flow(loss: Loss, inner: Inner, theta_1: Any, times: ArrayLike, **options: Any) -> flow.Flow:
+def isolated_flow(loss: Loss, inner: Inner, theta_1: Any, times: Times, **options: Any) -> flow.Flow:
     """The gradient flow of 𝓡 from θ₁ (eq. 12), in float64; `loss` of the result is 𝓡."""
     cost = _Envelope(loss, inner)
     return flow.gradient_flow(cost, theta_1, times, gradient=cost.gradient, **options)

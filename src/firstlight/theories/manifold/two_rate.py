@@ -12,6 +12,7 @@ from jaxtyping import Array, Float
 from firstlight import flow
 from firstlight.theories.manifold.assumptions import require_decay
 from firstlight.theories.manifold.isolated import Isolated, output_layer
+from firstlight.theories.manifold.zero_loss import Times
 
 Layers = dict[str, Any]
 """{"W": (d, K), "V": (K, M)} and, with an output bias, {"c": (M,)}."""
@@ -40,7 +41,7 @@ def best_layers(problem: Isolated, W: ArrayLike) -> Layers:
         return {**layers, "c": np.asarray(c)} if problem.bias else layers
 
 
-def two_rate_flow(problem: Isolated, layers: Layers, ratio: float, times: ArrayLike, **options: Any) -> flow.Flow:
+def two_rate_flow(problem: Isolated, layers: Layers, ratio: float, times: Times, **options: Any) -> flow.Flow:
     r"""Train both layers, the second `ratio` times as fast as the first.
 
     $$\dot W = -\nabla_W\mathcal L_\lambda/2\lambda, \qquad \dot V = -\rho\,\nabla_V\mathcal L_\lambda/2\lambda$$

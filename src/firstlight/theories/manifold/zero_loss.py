@@ -1,6 +1,6 @@
 """The zero-loss set 𝒵 = {θ : 𝓕(θ) = y} of any model and data, as a system of equations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from firstlight import flow
@@ -17,6 +18,8 @@ from firstlight.tasks import Inputs, Targets
 from firstlight.theories.manifold.assumptions import require_parameters
 
 Vector = Float[np.ndarray, " P"]
+Times = ArrayLike | Sequence[float | int]
+"""The last time of a flow, or increasing times at which it is kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +58,8 @@ class ZeroLossSet:
         >>> ZeroLossSet.of(model, task.inputs, task.targets)
         ZeroLossSet(27 constraints, 108 parameters)
         """
-        outputs = jax.eval_shape(lambda m: m.apply(inputs.project), eqx.filter(model, eqx.is_array)).shape[-1]
+        with jax.enable_x64(True):
+            outputs = jax.eval_shape(lambda m: m.apply(inputs.project), eqx.filter(model, eqx.is_array)).shape[-1]
 
         def residual(m: Any) -> Array:
             o = m.apply(inputs.project)
@@ -84,12 +88,9 @@ class ZeroLossSet:
     @cached_property
     def constraints(self) -> int:
         """m, the number of samples times outputs."""
-        return int(np.prod(jax.eval_shape(self.residual, self.like_arrays()).shape))
-
-    def like_arrays(self) -> Any:
-        """`like` with array leaves, as tracing needs them."""
-        arrays, static = self._parts
-        return eqx.combine(jax.tree.map(jnp.asarray, arrays), static)
+        with jax.enable_x64(True):
+            flat = jax.ShapeDtypeStruct((self.parameters,), jnp.float64)
+            return int(jax.eval_shape(self.function, flat).shape[0])
 
     def vector(self, params: Any) -> Vector:
         """θ (P,) from a PyTree of the structure of `like`, or from θ itself."""

@@ -1,0 +1,102 @@
+"""The isolated first layer: errors, other groups, deeper networks, and what Section 7 shows."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from firstlight import models, tasks
+from firstlight.theories import manifold
+
+
+def test_a_simulation_step_is_eq_21_as_printed():
+    split = tasks.group_task("Z7", encoding="summed").split(fraction=0.7, seed=0)
+    E = manifold.embedding(0, 7, 40).astype(np.float64)
+    run = manifold.simulate(split, E, eta=0.1, steps=1, every=1)
+    X, Y = split.train_inputs.dense(), np.eye(7)[split.train_targets]
+    Z = X @ E
+    H = np.maximum(Z, 0)
+    A = np.linalg.inv(H @ H.T)
+    expected = E + 0.1 * (X.T @ ((A @ Y @ Y.T @ A @ H) * (Z > 0)) - E)
+    np.testing.assert_allclose(run.W, expected, rtol=1e-9)
+    assert run.frame["train_error"].max() < 1e-9
+
+
+def test_euler_steps_converge_to_the_resolved_flow_at_first_order():
+    split = tasks.group_task("Z5", encoding="summed").split(fraction=0.7, seed=0)
+    E = np.random.default_rng(0).standard_normal((5, 24))
+    problem = manifold.isolate(split, "tanh", lam=0.1)
+    exact = manifold.resolved_flow(problem, E, [0.0, 0.5]).final
+    errors = []
+    for steps in (50, 100):
+        run = manifold.simulate(split, E, sigma="tanh", lam=0.1, eta=0.5 / steps, steps=steps, every=steps)
+        errors.append(np.abs(run.W - exact).max())
+    assert errors[0] / errors[1] == pytest.approx(2.0, rel=0.1)
+
+
+def test_any_group_can_be_simulated_and_its_irreps_measured():
+    # Inputs of a non-Abelian group must keep the order of the factors.
+    split = tasks.group_task("S3").split(fraction=0.7, seed=0)
+    W = manifold.embedding(0, 12, 64)
+    run = manifold.simulate(split, W, eta=0.02, steps=40, every=20)
+    assert run.status == "finished"
+    found = manifold.measure(run.W[:6], "S3")
+    assert np.isnan(found.log_ratio)
+    assert 0 < found.aspect < 1
+    with pytest.raises(ValueError, match="the embedding must have 6 rows"):
+        manifold.measure(run.W, "S3")
+
+
+def test_irreps_and_frequencies_see_the_same_circles():
+    E = np.random.default_rng(0).standard_normal((7, 30))
+    ours, theirs = manifold.measure(E), manifold.measure(E, "Z7")
+    assert theirs.aspect == pytest.approx(ours.aspect)
+    assert theirs.spread == pytest.approx(ours.spread)
+
+
+def test_the_last_layer_of_a_deep_network_can_be_isolated_away():
+    with jax.enable_x64(True):
+        inputs = tasks.DenseInputs(np.random.default_rng(0).standard_normal((6, 3)))
+        Y = jnp.asarray(np.random.default_rng(1).standard_normal((6, 2)))
+        model = models.Deep.init(jax.random.key(0), inputs=3, widths=(5, 8), outputs=2, activation="tanh")
+        theta_1, features = manifold.deep_features(model, inputs)
+        inner = manifold.ridge_inner(features, Y, lam=0.1)
+
+        def loss(below, V):
+            norms = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves((below, V)))
+            return jnp.sum((features(below) @ V - Y) ** 2) + 0.1 * norms
+
+    path = manifold.isolated_flow(loss, inner, theta_1, [0.0, 0.2, 0.4], rtol=1e-6, atol=1e-8)
+    assert path.status == "finished"
+    assert (np.diff(path.loss) < 0).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"width": 10}, r"full row rank of H \(eq. 20\): the hidden features of 19 samples have rank 10"),
+        ({"lam": -0.1}, "λ must be a finite number ≥ 0, got -0.1"),
+    ],
+)
+def test_errors_name_the_assumption_that_fails(change, message):
+    split = tasks.group_task("Z7", encoding="summed").split(fraction=0.7, seed=0)
+    width = change.pop("width", 40)
+    with pytest.raises(manifold.AssumptionFails, match=message):
+        manifold.simulate(split, manifold.embedding(0, 7, width), steps=1, **change)
+
+
+def test_two_rates_need_decay_and_a_positive_ratio():
+    split = tasks.group_task("Z5", encoding="summed").split(fraction=0.7, seed=0)
+    problem = manifold.isolate(split, "tanh", lam=0.0)
+    with pytest.raises(manifold.AssumptionFails, match="λ must be a finite number > 0"):
+        manifold.two_rate_flow(problem, {}, 1.0, 1.0)
+    with pytest.raises(ValueError, match="ratio must be positive, got 0"):
+        manifold.two_rate_flow(manifold.isolate(split, "tanh", lam=0.1), {}, 0.0, 1.0)
+
+
+def test_repeated_inputs_make_the_zero_loss_limit_undefined():
+    # Ordered pairs of an Abelian group, summed, would appear twice; made here by hand.
+    X = np.repeat(np.random.default_rng(0).standard_normal((3, 4)), 2, axis=0)
+    problem = manifold.Isolated(tasks.DenseInputs(X), np.ones((6, 1)), "relu")  # type: ignore[arg-type]
+    with pytest.raises(manifold.AssumptionFails, match="rank 3 with 12 hidden units"):
+        problem.require_start(np.random.default_rng(1).standard_normal((4, 12)))

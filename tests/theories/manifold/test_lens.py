@@ -1,0 +1,79 @@
+"""The lens measures what the dense geometry says, and tells optimizers apart."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from firstlight import models, runs, tasks
+from firstlight.records import spec_from_mapping
+from firstlight.theories import manifold
+from firstlight.theories.manifold import lens
+
+
+def spec(**changes):
+    base = {
+        "task": {"group": "Z5", "split": {"fraction": 0.6}},
+        "model": {"width": 64},
+        "steps": 40,
+        "lenses": ["manifold"],
+        "optimizer": {"name": "adamw", "learning_rate": 0.01, "weight_decay": 0.1},
+    }
+    return spec_from_mapping({**base, **changes})
+
+
+def test_by_last_layer_is_the_geometry_of_v_alone():
+    split = tasks.group_task("Z5").split(fraction=0.6, seed=0)
+    with jax.enable_x64(True):
+        new, old = (
+            models.TwoLayer(*(np.random.default_rng(s).standard_normal(shape) for shape in ((10, 32), (32, 5))))
+            for s in (0, 1)
+        )
+        old = models.TwoLayer(new.W, new.V + 0.1 * old.V)
+        H, V = lens.last_layer(new, split.train_inputs)
+        Y = np.eye(5)[split.train_targets]
+        got = lens.by_last_layer(H, V, old.V, jnp.asarray(Y - H @ V), "none")
+    H, V = np.asarray(H), np.asarray(V)
+    zero_set = manifold.ZeroLossSet(lambda v: H @ v - Y, V)
+    assert float(got["manifold.distance"]) == pytest.approx(manifold.distance(zero_set, V), rel=1e-3)
+    step = V - np.asarray(old.V)
+    assert float(got["manifold.tangential"]) == pytest.approx(manifold.tangential_fraction(zero_set, V, step), rel=1e-3)
+    at = manifold.Tangent(zero_set, V.ravel())
+    along, down = at.tangential(step.ravel()), -at.tangential(V.ravel())
+    cosine = along @ down / np.linalg.norm(along) / np.linalg.norm(down)
+    assert float(got["manifold.descent"]) == pytest.approx(cosine, abs=1e-3)
+
+
+def test_by_all_weights_is_the_geometry_of_everything():
+    split = tasks.group_task("Z3").split(fraction=0.8, seed=0)
+    with jax.enable_x64(True):
+        rng = np.random.default_rng(0)
+        new = models.TwoLayer(rng.standard_normal((6, 6)), rng.standard_normal((6, 3)), activation="tanh")
+        old = models.TwoLayer(new.W + 0.1, new.V - 0.1, activation="tanh")
+        Y = np.eye(3)[split.train_targets]
+        outputs = lambda m: m.apply(split.train_inputs.project)  # noqa: E731
+        got = lens.by_all_weights(new, old, outputs, jnp.asarray(Y) - outputs(new))
+    zero_set = manifold.ZeroLossSet.of(new, split.train_inputs, split.train_targets)
+    theta = zero_set.vector(new)
+    at = manifold.Tangent(zero_set, theta)
+    linear = np.linalg.norm(at.jacobian_inverse(zero_set.evaluate(theta)))
+    assert float(got["manifold.distance"]) == pytest.approx(linear, rel=1e-2)
+    fraction = manifold.tangential_fraction(zero_set, theta, theta - zero_set.vector(old))
+    assert float(got["manifold.tangential"]) == pytest.approx(fraction, rel=1e-2)
+
+
+def test_a_run_tells_its_norm_distance_and_that_adamw_does_not_minimise_the_norm():
+    record = runs.run(spec(), progress="off")
+    told = runs.summarise(record)["manifold"]
+    assert told["weights"] == "V"
+    assert np.isfinite([told["distance"], told["tangential"], told["descent"]]).all()
+    assert 0 <= told["tangential"] <= 1
+    assert "decoupled decay of adamw does not minimise the norm" in told["story"]
+    figures = manifold.LENSES[0].figure_data(record)
+    assert [one.kind for one in figures] == ["panels"]
+    measured = np.isfinite(record.table["manifold.distance"])
+    assert 3 <= measured.sum() < len(measured) or len(measured) <= 5
+
+
+def test_cross_entropy_is_refused_with_the_way_out():
+    assert "train with loss.kind = 'mse'" in lens.refuses(spec(loss={"kind": "cross_entropy"}))

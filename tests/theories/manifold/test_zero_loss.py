@@ -1,0 +1,108 @@
+"""Projection, tangent space and flows on the zero-loss set of real networks."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from firstlight import models, tasks
+from firstlight.claims.manifold._networks import tanh_network
+from firstlight.theories import manifold
+
+
+@pytest.fixture(scope="module")
+def network():
+    return tanh_network(3)
+
+
+def test_dense_and_matrix_free_projections_agree_and_end_on_the_set(network):
+    zero_set, model = network
+    dense = manifold.project(zero_set, model, method="dense")
+    free = manifold.project(zero_set, model, method="matrix_free", tolerance=1e-9)
+    np.testing.assert_allclose(free.theta, dense.theta, atol=1e-7)
+    assert dense.residual < 1e-9
+    assert dense.tangential < 1e-9
+    again = zero_set.vector(dense.params)
+    np.testing.assert_array_equal(again, dense.theta)
+
+
+def test_the_jacobian_is_that_of_finite_differences(network):
+    zero_set, model = network
+    theta = zero_set.vector(model)
+    v = np.random.default_rng(0).standard_normal(theta.size)
+    difference = (zero_set.evaluate(theta + 1e-6 * v) - zero_set.evaluate(theta - 1e-6 * v)) / 2e-6
+    np.testing.assert_allclose(zero_set.jacobian(theta) @ v, difference, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(zero_set.push(theta, v), difference, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("method", ["dense", "matrix_free"])
+def test_parts_and_inverses_are_those_of_the_pseudo_inverse(network, method):
+    zero_set, model = network
+    theta = zero_set.vector(model)
+    at, J = manifold.Tangent(zero_set, theta, method), zero_set.jacobian(theta)
+    plus = np.linalg.pinv(J)
+    np.testing.assert_allclose(at.normal(theta), plus @ J @ theta, atol=1e-8)
+    np.testing.assert_allclose(at.tangential(theta), theta - plus @ J @ theta, atol=1e-8)
+    np.testing.assert_allclose(at.hessian_inverse(theta), np.linalg.pinv(J.T @ J) @ theta, rtol=1e-5, atol=1e-7)
+    assert not at.is_singular
+
+
+def test_far_starts_are_damped_where_plain_steps_diverge():
+    hyperbola = manifold.TOYS["hyperbola"].zero_set
+    for start in np.random.default_rng(0).uniform(-6, 6, (20, 2)):
+        assert manifold.project(hyperbola, start).residual < 1e-9
+
+
+def test_the_constrained_flow_stays_on_the_set_and_loses_norm_only_along_it(network):
+    zero_set, model = network
+    path = manifold.constrained_flow(zero_set, model, np.linspace(0, 1, 5), rtol=1e-8, atol=1e-10)
+    assert max(np.abs(zero_set.evaluate(theta)).max() for theta in path.params) < 1e-7
+    assert (np.diff(path.loss) < 0).all()
+    theta = path.params[2]
+    step = manifold.Tangent(zero_set, theta).tangential(-2 * theta)
+    assert manifold.tangential_fraction(zero_set, theta, step) == pytest.approx(1.0)
+
+
+def test_cross_entropy_at_a_level_of_least_norm_has_the_direction_of_maximal_margin():
+    from sklearn.svm import SVC
+
+    rng = np.random.default_rng(1)
+    labels = np.repeat([-1.0, 1.0], 8)
+    X = rng.standard_normal((16, 2)) + 2.5 * labels[:, None] * np.array([1.0, 0.4])
+
+    def loss(w):
+        return jnp.sum(jnp.logaddexp(0.0, -jnp.asarray(labels) * (X @ w)))
+
+    level_set = manifold.ZeroLossSet.level(loss, 1e-9, np.zeros(2))
+    start = manifold.project(level_set, np.array([30.0, -8.0]), max_steps=2000)
+    w = manifold.constrained_flow(level_set, start.theta, [0.0, 20.0]).final
+    margin = SVC(kernel="linear", C=1e6).fit(np.c_[X], labels)
+    # A bias is fitted by the machine but not by us: its direction is compared on data made symmetric.
+    both = SVC(kernel="linear", C=1e6).fit(np.r_[X, -X], np.r_[labels, -labels]).coef_[0]
+    assert margin.coef_.shape == (1, 2)
+    assert w @ both / np.linalg.norm(w) / np.linalg.norm(both) == pytest.approx(1.0, abs=5e-3)
+
+
+def test_errors_name_the_assumption_that_fails():
+    task = tasks.group_task("Z5")
+    model = models.TwoLayer.init(jax.random.key(0), inputs=10, width=2, outputs=5)
+    with pytest.raises(
+        manifold.AssumptionFails, match=r"over-parametrisation \(Assumption 4.3\): 125 constraints.*got 30"
+    ):
+        manifold.ZeroLossSet.of(model, task.inputs, task.targets)
+    cross = manifold.TOYS["cross"].zero_set
+    with pytest.raises(
+        manifold.AssumptionFails, match=r"no singular points \(Assumption 4.7\): the Jacobian has rank 0"
+    ):
+        manifold.project(cross, np.zeros(2))
+    twice = manifold.ZeroLossSet(lambda w: jnp.stack([w.sum() - 1, w.sum() - 1]), np.zeros(3))
+    with pytest.raises(manifold.AssumptionFails, match="has rank 1 for 2 constraints"):
+        manifold.project(twice, np.ones(3))
+    nowhere = manifold.ZeroLossSet(lambda w: w[:1] ** 2 + 1.0, np.zeros(2))
+    with pytest.raises(manifold.AssumptionFails, match="Assumption 4"):
+        manifold.project(nowhere, np.ones(2), max_steps=50)
+    for lam in (0.0, -1.0, float("nan")):
+        with pytest.raises(manifold.AssumptionFails, match="λ must be a finite number > 0"):
+            manifold.predicted_distance(cross, np.ones(2), lam)
+        with pytest.raises(manifold.AssumptionFails, match="λ must be a finite number > 0"):
+            manifold.decay_flow(cross, np.ones(2), lam, 1.0)
