@@ -1,6 +1,8 @@
 """Stages on real runs with and without weight decay, quadratic and relu, and on made-up histories."""
 
 import functools
+import runpy
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -117,3 +119,11 @@ def test_the_boundary_is_the_median_of_three_signs():
 def test_a_run_without_the_lens_is_refused():
     with pytest.raises(ValueError, match=r'through the lens "li2".*li2.G_F'):
         li2.stages(Table([0, 1], {"train_accuracy": [0.0, 1.0]}))
+
+
+def test_the_example_groks_s4(capsys):
+    runpy.run_path(str(Path(__file__).parents[3] / "examples" / "li2_stages.py"))
+    told = capsys.readouterr().out
+    assert "expect grokking through three stages" in told
+    assert "Li₂: grokking: memorised at step" in told
+    assert "interactive, steps" in told
