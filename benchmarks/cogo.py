@@ -35,7 +35,7 @@ def cogo_loss_vs_table_d127_q512() -> dict:
         "rows": lambda: cogo.table_loss(W, V, group),
         "weights": lambda: cogo.gram_loss(W, V, group),
     }
-    seconds = best_seconds(calls)
+    seconds = best_seconds(calls, rounds=25)
     return result(
         seconds["table"] / seconds["potentials"],
         "× faster",

@@ -42,7 +42,7 @@ def zero_loss_path(unit: Solution, base: Solution) -> Path:
     >>> from firstlight.groups import cyclic
     >>> from firstlight.theories.cogo import craft, random_unit, table_loss
     >>> path = zero_loss_path(random_unit(cyclic(5), 3, seed=0), craft(cyclic(5)))
-    >>> max(table_loss(*path.at(t).weights, cyclic(5)) for t in (0, 0.1, 0.4, 0.6, 0.8, 1)) < 1e-24
+    >>> max(table_loss(*path.at(t).weights, cyclic(5)) for t in (0.0, 0.1, 0.4, 0.8, 1.0)) < 1e-24
     True
     """
     wrong = np.abs(diagonal(unit)[1:] - 1).max(initial=0.0)

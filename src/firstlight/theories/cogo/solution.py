@@ -201,7 +201,7 @@ def balanced(solution: Solution) -> Solution:
 
     >>> from firstlight.groups import cyclic
     >>> import numpy as np
-    >>> unequal = Solution(cyclic(3), np.array([2.0, 2.0, 0.25])[:, None, None] * np.ones((3, 3, 1)))
+    >>> unequal = Solution(cyclic(3), np.array([2.0, 2.0, 0.25])[:, None, None] * Solution.one(cyclic(3)).z)
     >>> balanced(unequal) == Solution.one(cyclic(3))
     True
     """

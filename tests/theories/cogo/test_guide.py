@@ -1,0 +1,22 @@
+"""The guide and the example run as written."""
+
+import doctest
+import runpy
+from pathlib import Path
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_guide():
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    path = str(ROOT / "docs" / "cogo.md")
+    failed, attempted = doctest.testfile(path, module_relative=False, encoding="utf-8", optionflags=flags)
+    assert attempted > 15
+    assert failed == 0
+
+
+def test_example(capsys):
+    runpy.run_path(str(ROOT / "examples" / "cogo_craft.py"), run_name="__main__")
+    told = capsys.readouterr().out
+    assert "Z4xZ6: 66 nodes, loss " in told
+    assert "<Census of Z11: 4 F4, 1 F6; 0 idle, 0 shared nodes>" in told
