@@ -55,6 +55,23 @@ def test_names_that_mean_nothing_are_one_line_with_a_guess():
     ]
 
 
+def test_stop_rules_and_rates_name_what_the_run_has():
+    def stop(name: str, **more) -> dict:
+        small = {"task": {"group": "Z5"}, "model": {"width": 4}}
+        return {**small, **more, "stop": [{"observable": name, "at_most": 0.1}]}
+
+    for good in (stop("test_accuracy"), stop("norm.W", lenses=["norms"]), stop("train_loss", task={"group": "Z3"})):
+        runs.resolve(spec_from_mapping(good))
+    assert "'norm.W'; it has test_accuracy" in one_line(stop("norm.W"))
+    assert "did you mean 'norm.W'?" in one_line(stop("norm.w", lenses=["norms"]))
+    full = {"group": "Z5", "split": {"fraction": 1.0}}
+    assert one_line(stop("test_accuracy", task=full)).endswith("it has train_accuracy, train_loss")
+    deep = {"model": {"kind": "deep", "widths": [4], "bias": True}, "optimizer": {"layer_rates": {"weight.1": 0.1}}}
+    assert one_line(deep).startswith("optimizer.layer_rates.weight.1: this model has no parameter 'weight.1'; did you")
+    with pytest.raises(SpecError, match="this run records no number"):
+        runs.run(spec_from_mapping(stop("los")), progress="off")
+
+
 def test_arrays_come_from_the_data_folder_and_are_those_of_the_digest(tmp_path, monkeypatch):
     np.savez(tmp_path / "mine.npz", X=np.eye(6), y=np.arange(6) % 2)
     model = {"width": 6}

@@ -16,6 +16,7 @@ from firstlight import flow, groups, models, tasks
 from firstlight.records import ArraysTask, GroupTask, ParityTask, RunSpec, SpecError, digest_arrays, run_id
 from firstlight.records.spec import ModelSpec, TwoLayerModel
 from firstlight.runs._lenses import observables, select_lenses
+from firstlight.runs._names import check_layer_rates, check_stop
 
 DATA_VARIABLE = "FIRSTLIGHT_DATA"
 Model = models.TwoLayer | models.Deep
@@ -76,7 +77,9 @@ def resolve(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> Resolv
         _try_loss(spec.loss.model_dump_json(), task.outputs, task.is_classification)
     with _blame("model"):
         model = build_model(spec.model, task.inputs.dim, task.outputs, spec.seed)
-    return Resolved(spec, split, model, select_lenses(spec))
+    run = Resolved(spec, split, model, select_lenses(spec))
+    check_stop(spec, split, model, run.observables)
+    return run
 
 
 def check(spec: RunSpec) -> None:
@@ -88,7 +91,7 @@ def check(spec: RunSpec) -> None:
       did you mean 'quadratic'? ...
     """
     problems: list[str] = []
-    for attempt in (_check_group, _check_activation, select_lenses):
+    for attempt in (_check_group, _check_activation, _check_rates, select_lenses):
         try:
             attempt(spec)
         except SpecError as error:
@@ -145,6 +148,15 @@ def _check_group(spec: RunSpec) -> None:
 def _check_activation(spec: RunSpec) -> None:
     with _blame("model.activation"):
         models.activation(spec.model.activation)
+
+
+def _check_rates(spec: RunSpec) -> None:
+    if spec.optimizer.layer_rates:
+        # The names of parameters do not depend on sizes or on σ, which may be the next mistake in the list.
+        model = spec.model
+        small = {"width": 1} if isinstance(model, TwoLayerModel) else {"widths": (1,) * len(model.widths)}
+        model = model.model_copy(update={**small, "activation": "linear"})
+        check_layer_rates(spec, build_model(model, inputs=1, outputs=1, seed=0))
 
 
 @lru_cache(maxsize=32)
