@@ -52,6 +52,11 @@ def test_overrides_seed_and_store_are_used(cli, spec, folder, monkeypatch):
         ("task.group=Z0", "task.group: "),
         ('lenses=["lie2"]', 'lenses[0]: unknown lens "lie2"'),
         ("steps", "override 'steps': write it as field=value"),
+        (
+            'stop=[{observable="test_acuracy", at_least=0.9}]',
+            "stop[0].observable: this run records no number 'test_acuracy'; did you mean 'test_accuracy'?",
+        ),
+        ("optimizer.layer_rates.U=0.1", "optimizer.layer_rates.U: this model has no parameter 'U'; it has W, V"),
     ],
 )
 def test_a_spec_that_means_nothing_is_refused_before_anything_is_made(cli, spec, folder, change, message):
@@ -60,6 +65,16 @@ def test_a_spec_that_means_nothing_is_refused_before_anything_is_made(cli, spec,
     assert done.err.startswith(f"error: {message}")
     assert done.err.count("\n") == 1
     assert [path.name for path in folder.iterdir()] == ["spec.toml"]
+
+
+def test_a_new_run_that_fails_is_not_called_an_old_one(cli, spec, monkeypatch):
+    def broken(*_, **__):
+        raise MemoryError("no room")
+
+    monkeypatch.setattr("firstlight.flow.train_lanes", broken)
+    done = cli("run", spec)
+    assert (done.code, done.err) == (exits.DIFFERS, "")
+    assert "failed after 0 steps: MemoryError: no room" in done.out
 
 
 def test_a_run_that_diverges_has_exit_code_one(cli, spec):

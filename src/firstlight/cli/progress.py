@@ -74,10 +74,8 @@ class RunProgress:
 
     def __init__(self, bar: Bar) -> None:
         self._bar = bar
-        self.has_begun = False
 
     def __call__(self, moment: Any) -> None:
-        self.has_begun = True
         told = ", ".join(
             f"{name.replace('_', ' ')} {float(moment.values[name]):.3f}"
             for name in ("train_accuracy", "test_accuracy")

@@ -32,17 +32,19 @@ def run(
     with Bar("steps") as bar:
         from firstlight import flow, runs
 
-        runs.check(wanted)
+        wanted = runs.resolve(wanted, folder).spec
         where.parent.mkdir(parents=True, exist_ok=True)
-        progress = RunProgress(bar)
         try:
-            record = runs.run(wanted, store=where, force=force, resume=resume, data=folder, progress=progress)
+            with runs.writing(where) as kept:
+                is_there = not force and kept.run_status(wanted) in runs.OVER
+                options = {"force": force, "resume": resume, "data": folder, "progress": RunProgress(bar)}
+                record = runs.run(wanted, store=kept, **options)
         except flow.TrainingInterrupted as stopped:
             done = stopped.trajectory.lanes[0].step
             raise exits.Interrupted(
                 f"the run is kept up to step {done} in {where}; the same command goes on from there"
             ) from None
-    if not progress.has_begun:
+    if is_there:
         screen.err().print("this run is already in the store; --force trains it again")
     if json:
         screen.print_json(summary(record))
