@@ -27,7 +27,7 @@ def _spec(group: str, fraction: float, width: int, steps: int, optimizer: dict, 
     )
 
 
-_SMALL = {"quick": "At this size the difference need not show; the paper's is needed. ", "paper": ""}
+_SMALL = {"quick": "Not seen at this size, which is not the paper's. ", "paper": ""}
 
 
 def _verdict(setting: Setting, holds: bool, grows: bool = True) -> Verdict:
@@ -131,7 +131,8 @@ def muon_with_few_nodes(setting: Setting) -> Outcome:
         evidence=(
             f"{_SMALL[setting.scale]}{group}, {fraction:.0%} of the pairs, {steps} epochs, decay {decay}; the paper "
             f"prints no rates, here Adam has {optimizers['Adam']['learning_rate']:g} and "
-            f"Muon {optimizers['Muon']['learning_rate']:g}."
+            f"Muon {optimizers['Muon']['learning_rate']:g}. With M = 71, K = 64 and one seed the order depended on the "
+            "rate: test loss 0.570 and 0.581 for Adam at 0.002 and 0.01, 0.793 and 0.555 for Muon."
         ),
         figures=(shown,),
         seeds=seeds,
