@@ -156,8 +156,9 @@ def test_divergence_and_failure_are_records(path, monkeypatch):
     monkeypatch.setattr(_lenses, "_collected", lambda: {"bad": bad})
     failed = runs.run(SPEC.model_copy(update={"lenses": ("bad",)}), store=path, progress="off")
     assert failed.status == "failed"
-    assert failed.message.startswith("ZeroDivisionError: no such quantity\n\nTraceback")
-    assert "in raises" in failed.message
+    assert failed.message == "ZeroDivisionError: no such quantity"
+    assert failed.traceback.startswith("Traceback")
+    assert "in raises" in failed.traceback
     assert failed.summary["story"] == "Z5: failed after 0 steps: ZeroDivisionError: no such quantity."
     wrong = spec_from_mapping({"task": {"group": "Zz"}})
     with pytest.raises(SpecError, match="unknown group"):

@@ -74,7 +74,7 @@ def compute(
 ) -> list[Outcome]:
     """Train every spec and return what came of each, in order; nothing is written anywhere.
 
-    A spec that cannot be trained gives a record of status `failed` whose message ends in the traceback.
+    A spec that cannot be trained gives a record of status `failed` that holds the traceback.
 
     >>> spec = RunSpec.model_validate({"task": {"group": "Z5"}, "model": {"width": 8}, "steps": 5})
     >>> [outcome.record.status for outcome in compute([spec], progress="off")]
@@ -157,8 +157,9 @@ def outcomes_of(runs: Sequence[Resolved], trajectory: flow.Trajectory) -> list[O
 def failure(spec: RunSpec, error: BaseException) -> RunRecord:
     """The record of a run that raised: the error in one line, then where it came from."""
     said = "; ".join(error.problems) if isinstance(error, SpecError) else f"{type(error).__name__}: {error}"
-    message = f"{said.splitlines()[0]}\n\n{''.join(traceback.format_exception(error))}"
-    return _summarised(RunRecord(spec=spec, status="failed", message=message))
+    where = "".join(traceback.format_exception(error))
+    message = next(iter(said.splitlines()), type(error).__name__)
+    return _summarised(RunRecord(spec=spec, status="failed", message=message, traceback=where))
 
 
 def _outcome(run: Resolved, lane: flow.LaneResult, seconds: float) -> Outcome:

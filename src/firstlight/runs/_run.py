@@ -195,6 +195,7 @@ class _Stream:
         if earlier and self._handle:
             for step, values in earlier.table.rows():
                 self._handle.append(step, values)
+            self._handle.commit()
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Pass a row on."""

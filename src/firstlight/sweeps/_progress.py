@@ -47,7 +47,7 @@ class Reporter:
         if self._callback is not None:
             self._callback(SweepProgress(self._done, self._total, self._bad, seconds, remaining, record))
         if self._bar is not None:
-            note = f"{self._bad} failed" if self._bad else ""
+            note = f"{self._bad} not finished" if self._bad else ""
             self._bar.update(self._bar.task_ids[0], completed=self._done, note=note)
 
     def close(self) -> None:
