@@ -75,6 +75,9 @@ def test_a_new_run_that_fails_is_not_called_an_old_one(cli, spec, monkeypatch):
     done = cli("run", spec)
     assert (done.code, done.err) == (exits.DIFFERS, "")
     assert "failed after 0 steps: MemoryError: no room" in done.out
+    shown = cli("runs", "show", run_id(load_spec(spec)))
+    assert "in broken" in shown.out
+    assert "Traceback" not in cli("runs", "show", run_id(load_spec(spec)), "--json").out
 
 
 def test_a_run_that_diverges_has_exit_code_one(cli, spec):

@@ -20,6 +20,7 @@ from firstlight.records import (
     Table,
     machine_facts,
     run_id,
+    sha256,
     software_versions,
 )
 from firstlight.records.values import plain
@@ -166,3 +167,10 @@ print(sorted(light), sorted(heavy))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split("\n")[0] == "[] []"
+
+
+def test_a_record_from_before_there_were_tracebacks_keeps_its_digest():
+    record = RunRecord(spec=RunSpec(), status="failed", message="no room")
+    old = sha256({**record.model_dump(exclude={"table", "traceback"}), "table": record.table.digest})
+    assert record.digest == old
+    assert record.model_copy(update={"traceback": "Traceback"}).digest != old

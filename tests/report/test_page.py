@@ -180,6 +180,17 @@ def test_says_everything_the_records_say(everything):
         assert words in text, words
 
 
+def test_a_run_is_told_once_and_without_paths():
+    failed = _run(status="failed", message="KeyError: 'E'", traceback="Traceback\n  File /home/me/x.py", summary={})
+    assert report.run_view(failed).story[1:] == ("KeyError: 'E'",)
+    assert "/home/me" not in _render(runs=[failed])
+    said = "Z5: diverged at step 3 (the loss was nan); until then it did nothing."
+    diverged = _run(status="diverged", message="the loss was nan.", summary={"story": said})
+    assert report.run_view(diverged).story[1:] == (said,)
+    stopped = _run(status="interrupted", message="stopped at step 10", summary={"story": "Z5: interrupted at step 10."})
+    assert report.run_view(stopped).story[1:] == ("Z5: interrupted at step 10.",)
+
+
 def test_sections_follow_the_papers_and_rows_can_be_filtered(everything):
     page = Page(everything)
     sections = [attrs["id"] for tag, attrs in page.elements if tag == "section" and attrs.get("class") == "paper"]

@@ -55,5 +55,5 @@ def run(
 
 
 def summary(record: Any) -> dict[str, Any]:
-    """A run without its table, for scripts."""
-    return record.model_dump(exclude={"table", "versions", "machine"})
+    """A run without its table and without paths of the machine, for scripts."""
+    return record.model_dump(exclude={"table", "versions", "machine", "traceback"})

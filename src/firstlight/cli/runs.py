@@ -65,6 +65,8 @@ def show(id: RunId, /, *, store: StoreOption = None, json: JsonOption = False) -
         print()
         print(figure)
     print(f"\n{dump_toml(record.spec)}")
+    if record.traceback:
+        print(record.traceback)
     return exits.OK
 
 

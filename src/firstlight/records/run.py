@@ -20,7 +20,8 @@ class RunRecord(Record):
     """A run's spec and identity, how it ended, and what was observed.
 
     `steps` counts the optimizer steps done; `summary` holds scalars worth showing in a list of runs;
-    `weights` maps a name such as `final` to the digest of a `.safetensors` file in the store.
+    `weights` maps a name such as `final` to the digest of a `.safetensors` file in the store; `message` is one
+    line on how it ended, and `traceback`, which names paths of the machine, says where a run that failed did.
 
     >>> table = Table([10], {"loss": [0.5]})
     >>> record = RunRecord(spec=RunSpec(seed=1), status="finished", steps=10, table=table)
@@ -38,6 +39,7 @@ class RunRecord(Record):
     versions: dict[str, str] = Field(default_factory=software_versions)
     machine: dict[str, str | int] = Field(default_factory=machine_facts)
     message: str = ""
+    traceback: str = ""
     table: Annotated[Table, PlainValidator(Table.parse), PlainSerializer(Table.to_json)] = Table()
     summary: dict[str, Value] = Field(default_factory=dict)
     weights: dict[BlobName, Digest] = Field(default_factory=dict)
@@ -59,4 +61,6 @@ class RunRecord(Record):
         return sha256([self.id, self.status, self.steps, self.table.digest, self.weights])
 
     def _hashed(self) -> Any:
-        return {**self.model_dump(exclude={"table"}), "table": self.table.digest}
+        # A record without a traceback keeps the digest it had before there was such a field.
+        left_out = {"table"} if self.traceback else {"table", "traceback"}
+        return {**self.model_dump(exclude=left_out), "table": self.table.digest}

@@ -130,7 +130,8 @@ def run_view(record: RunRecord, *, story: Sequence[str] = (), figures: Sequence[
     ('Z71, two layers, width 2048, seed 0', ('The run finished after 500 steps in 12 s.',))
     """
     ending = f"The run {_ENDINGS[record.status]} after {record.steps} steps in {duration(record.seconds)}."
-    told = [ending, *(story or [str(record.summary.get("story", ""))]), record.message]
+    sentences = list(story) or [str(record.summary.get("story", ""))]
+    told = [ending, *sentences, _news(record, sentences)]
     facts = {
         name: value for name, value in record.summary.items() if name != "story" and not isinstance(value, Mapping)
     }
@@ -147,6 +148,14 @@ def run_view(record: RunRecord, *, story: Sequence[str] = (), figures: Sequence[
         versions=tuple(record.versions.items()),
         machine=machine_text(record.machine),
     )
+
+
+def _news(record: RunRecord, sentences: Sequence[str]) -> str:
+    """The first line of the record's message, unless what is told already says it."""
+    line = record.message.partition("\n")[0].strip()
+    is_told = any(line.rstrip(".") in sentence for sentence in sentences)
+    # That of an interrupted run says where it stopped, as the ending does.
+    return "" if is_told or record.status == "interrupted" else line
 
 
 _ENDINGS = {
