@@ -229,8 +229,8 @@ def learning_rates(setting: Setting) -> Outcome:
 _NEAR = {
     "quick": (
         " On Z17 with 42 % no run generalises at either rate. Away from the boundary no effect of the rate was seen "
-        "(Z17 with 55 %, Z23 with 45 %), and on Z23 with 37 % it was not monotone: 3, 5 and 1 of 6 seeds generalised within "
-        "2000 epochs at rates 0.002, 0.01 and 0.05."
+        "(Z17 with 55 %, Z23 with 45 %), and on Z23 with 37 % it was not monotone: 3, 5 and 1 of 6 seeds generalised "
+        "within 2000 epochs at rates 0.002, 0.01 and 0.05."
     ),
     "paper": "",
 }
