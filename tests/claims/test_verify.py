@@ -115,6 +115,20 @@ def test_verdicts_are_stored_as_they_come_and_kept_on_resume(tmp_path):
         assert calls == ["quick", "quick", "quick", "paper", "quick"]
 
 
+def test_resume_redoes_what_was_missing_and_what_was_asked_with_other_seeds(tmp_path):
+    with Store(tmp_path / "s.sqlite", "rw") as store:
+        (lacking,) = claims.reproduce([make(1, needs=("mnist",))], store=store)
+        assert lacking.status == "inconclusive"
+        (tmp_path / "mnist").mkdir()
+        (now,) = claims.reproduce([make(1, needs=("mnist",))], data=tmp_path, store=store, resume=True)
+        assert (now.status, now.seeds, now.requested_seeds) == ("holds", (0,), ())
+        claims.reproduce([make(1)], seeds=(7,), store=store)
+        (own,) = claims.reproduce([make(1)], store=store, resume=True)
+        assert own.seeds == (0,), "the verdict of a run with --seed 7 was taken for the claim's own"
+        (same,) = claims.reproduce([make(1, broken)], seeds=(), store=store, resume=True)
+        assert same.digest == own.digest
+
+
 def test_a_broken_check_and_another_version_are_checked_again_on_resume(tmp_path):
     with Store(tmp_path / "s.sqlite", "rw") as store:
         claims.reproduce([make(1, broken)], store=store)

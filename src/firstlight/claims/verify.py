@@ -58,6 +58,7 @@ def verify(claim: Claim, setting: Setting) -> tuple[ClaimRecord, tuple[FigureDat
         tolerance_reason=claim.tolerance_reason,
         evidence=outcome.evidence,
         seeds=outcome.seeds,
+        requested_seeds=setting.seeds,
         seconds=time.perf_counter() - start,
         figures=tuple(figure.digest for figure in outcome.figures),
         command=rerun_command(claim, setting),
@@ -80,8 +81,8 @@ def reproduce(
     **Arguments:**
 
     - `store`: each record and its figures are put there as soon as they are known.
-    - `resume`: take from the store what this version of the package has already decided at this scale and
-      with these seeds, instead of checking it again.
+    - `resume`: take from the store what this version of the package has already decided at this scale when
+      asked for these seeds, instead of checking it again; what was inconclusive is not decided.
     - `progress`: told of each `Moment`.
 
     >>> from firstlight.claims import find
@@ -157,6 +158,6 @@ def _decided(store: Store, scale: Scale, seeds: tuple[int, ...]) -> dict[str, Cl
         for record in store.claims()
         if record.scale == scale
         and record.versions.get("firstlight") == version
-        and (not seeds or record.seeds == seeds)
-        and not raised(record)
+        and record.requested_seeds == seeds
+        and record.status != "inconclusive"
     }

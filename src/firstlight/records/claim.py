@@ -1,6 +1,6 @@
 """`ClaimRecord`: what came of checking one statement of a paper."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -15,7 +15,8 @@ ClaimScale = Literal["quick", "paper"]
 class ClaimRecord(Record):
     """A statement as printed and as corrected, what was measured and expected, and the verdict.
 
-    `figures` are digests of `FigureData` in the store; `command` runs the check again.
+    `figures` are digests of `FigureData` in the store; `command` runs the check again; `seeds` are those that
+    were used, `requested_seeds` those that were asked for, which is none where the check chose its own.
 
     >>> record = ClaimRecord(
     ...     id="li2.theorem-2", paper="li2", title="Maxima of the energy", scale="quick", statement="…",
@@ -41,6 +42,7 @@ class ClaimRecord(Record):
     tolerance_reason: str = ""
     evidence: str = ""
     seeds: tuple[int, ...] = ()
+    requested_seeds: tuple[int, ...] = ()
     seconds: Annotated[float, Field(ge=0)] = 0.0
     created: str = Field(default_factory=utc_now)
     versions: dict[str, str] = Field(default_factory=software_versions)
@@ -52,3 +54,7 @@ class ClaimRecord(Record):
     def as_expected(self) -> bool:
         """Whether the verdict is the one the registry expects."""
         return self.status == self.expected_verdict
+
+    def _hashed(self) -> Any:
+        # A record of a check with its own seeds keeps the digest it had before there was such a field.
+        return self.model_dump(exclude=None if self.requested_seeds else {"requested_seeds"})
