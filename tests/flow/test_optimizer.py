@@ -9,6 +9,7 @@ import optax
 import pytest
 from optax.contrib import muon
 
+from firstlight import models
 from firstlight.flow import Optimizer, Schedule, schedule
 from firstlight.flow import _optimizer as opt
 
@@ -80,14 +81,22 @@ def test_muon_is_optax_muon_with_decoupled_decay() -> None:
 
 
 def test_layer_rates_scale_one_parameter_and_unknown_names_are_refused() -> None:
-    params = {"W": jnp.ones(2), "V": jnp.ones(2)}
-    names = [jax.tree_util.keystr(path) for path, _ in jax.tree_util.tree_leaves_with_path(params)]
-    slow = Optimizer(name="sgd", learning_rate=1.0, layer_rates={names[0]: 0.0})
+    params = models.Deep.init(jax.random.key(0), inputs=2, widths=(3,), outputs=2)
+    slow = Optimizer(name="sgd", learning_rate=1.0, layer_rates={"weights.0": 0.0})
     after, _ = opt.update(slow, opt.rates(slow, jnp.float32), params, params, opt.init(slow, params), 0, 1)
-    np.testing.assert_array_equal(after["V"], 1.0)
-    np.testing.assert_array_equal(after["W"], 0.0)
-    with pytest.raises(ValueError, match="layer_rates names"):
+    np.testing.assert_array_equal(after.weights[0], params.weights[0])
+    np.testing.assert_array_equal(after.weights[1], 0.0)
+    with pytest.raises(ValueError, match=r"layer_rates names \['U'\], but this model has"):
         opt.init(Optimizer(layer_rates={"U": 1.0}), params)
+
+
+def test_fields_without_effect_are_refused() -> None:
+    with pytest.raises(ValueError, match="momentum belongs to"):
+        Optimizer(name="adam", momentum=0.9)
+    with pytest.raises(ValueError, match="beta1 belong to"):
+        Optimizer(name="sgd", beta1=0.5)
+    with pytest.raises(ValueError, match="final belongs to"):
+        Schedule(final=0.5)
 
 
 def test_schedules() -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from firstlight.flow._objective import objective
@@ -71,6 +72,7 @@ def outputs(model: Model, inputs: Inputs) -> Float[Array, "n m"]:
     >>> outputs(net, task.inputs).shape
     (25, 5)
     """
+    model = jax.tree.map(jnp.asarray, model)  # a trajectory's models hold NumPy arrays
     if not isinstance(model, TwoLayer):
         return model.apply(inputs.project)
     features = _features(model, inputs)
@@ -88,8 +90,9 @@ def outputs(model: Model, inputs: Inputs) -> Float[Array, "n m"]:
     return o if model.c is None else o + model.c
 
 
-def value_and_grad(model: Model, inputs: Inputs, targets: Array, loss: Loss) -> tuple[Array, Model]:
+def value_and_grad(model: Model, inputs: Inputs, targets: Array | np.ndarray, loss: Loss) -> tuple[Array, Model]:
     """Loss and its gradient with respect to every array of the model, which has the model's own structure."""
+    model = jax.tree.map(jnp.asarray, model)
 
     def on_outputs(o: Array) -> Array:
         return objective(o, targets, loss)

@@ -18,6 +18,7 @@ from firstlight.flow._progress import Reporter
 from firstlight.flow._trajectory import LaneResult
 from firstlight.records.spec import Recording, Stop
 from firstlight.records.status import RunStatus
+from firstlight.records.suggestion import did_you_mean
 
 _CHUNK_SECONDS = 0.5  # the longest stretch between two looks at Ctrl-C and the progress bar
 
@@ -72,11 +73,13 @@ class Driver:
     def run(self, program: Programs, halt: Event) -> tuple[list[LaneResult], float]:
         """Advance until every lane has ended or `halt` is set."""
         compiled = program.compiled(self.state, self.data)
+        self._check_stop_rules(compiled.columns)
+        self.identity = {**self.identity, "observables": list(compiled.columns)}
         self._logs = [_Log(seed, index) for seed, index in zip(self.seeds, self.members, strict=True)]
         self._saved, self._pace = time.perf_counter(), 0.0
         if self.settings.resume and self.path is not None and self.path.exists():
             self._restore()
-        previous = self.state.params
+        self._recorded_state, previous = self.state, self.state.params
         for target in self.settings.record:
             if target < self._step or (target == self._step and self._recorded(target)) or self._over:
                 continue
@@ -121,8 +124,7 @@ class Driver:
                 self._pace = (time.perf_counter() - start) / advanced
             for i, log in enumerate(self._logs):
                 if bad[i] >= 0 and log.outcome is None:
-                    message = f"the loss was not finite at step {bad[i]}; lower the learning rate"
-                    log.end("diverged", int(bad[i]), message, self._model(i))
+                    self._diverged(compiled, log, i, int(bad[i]))
                 self.reporter.update(log.index, log.seed, self._step, log.rows[-1] if log.rows else {})
 
     def _record(self, compiled: Compiled, previous: Any, step: int) -> None:
@@ -132,14 +134,8 @@ class Driver:
                 continue
             row = {"step": step, **{k: (v[i] if self.plan.batched else v) for k, v in values.items()}}
             row = {k: v.item() if isinstance(v, np.ndarray | np.generic) and v.ndim == 0 else v for k, v in row.items()}
-            loss = row.get("train_loss", 0.0)
-            if not np.isfinite(loss):
-                log.end(
-                    "diverged",
-                    step,
-                    f"the loss was {loss} at step {step}; lower the learning rate",
-                    self._model(i),
-                )
+            if not np.isfinite(row.get("train_loss", 0.0)):
+                self._diverged(compiled, log, i, step)
                 continue
             log.rows.append(row)
             if step in self.settings.snapshots:
@@ -149,11 +145,26 @@ class Driver:
             self.reporter.update(log.index, log.seed, step, row)
             for rule in self.settings.stop:
                 self._apply(rule, log, row, step, i)
+        self._recorded_state = self.state
+
+    def _diverged(self, compiled: Compiled, log: _Log, i: int, step: int) -> None:
+        """End a lane with the last weights of finite loss, found again from the last recorded step."""
+        if step > 0:
+            self.state, reached = self._recorded_state, self.state
+            self.state = compiled.advance(self.state, self.data, jnp.int32(step - 1))
+            model = self._model(i)
+            self.state = reached
+        else:
+            model = self._model(i)
+        log.end("diverged", step, f"the loss was not finite at step {step}; lower the learning rate", model)
+
+    def _check_stop_rules(self, columns: tuple[str, ...]) -> None:
+        for rule in self.settings.stop:
+            if rule.observable not in columns:
+                hint = did_you_mean(rule.observable, columns) or "name one of them"
+                raise ValueError(f"stop rule on {rule.observable!r}, but this run observes {list(columns)}; {hint}")
 
     def _apply(self, rule: Stop, log: _Log, row: Mapping[str, Any], step: int, i: int) -> None:
-        if rule.observable not in row:
-            known = [name for name in row if name != "step"]
-            raise ValueError(f"stop rule on {rule.observable!r}, but this run observes {known}")
         if log.outcome is None and rule.reached(row[rule.observable]):
             sign, level = ("≥", rule.at_least) if rule.at_least is not None else ("≤", rule.at_most)
             log.end("finished", step, f"{rule.observable} {sign} {level} at step {step}", self._model(i))

@@ -2,19 +2,21 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float, Int
 
 from firstlight.records.spec import Loss
 
 
-def target_matrix(targets: Array, outputs: int, dtype: jnp.dtype | type = jnp.float32) -> Float[Array, "n m"]:
+def target_matrix(
+    targets: Array | np.ndarray, outputs: int, dtype: jnp.dtype | type = jnp.float32
+) -> Float[Array, "n m"]:
     """Targets as rows: one-hot for classes (n,), unchanged for regression (n, m)."""
-    if targets.ndim == 1:
-        return jax.nn.one_hot(targets, outputs, dtype=dtype)
-    return targets.astype(dtype)
+    targets = jnp.asarray(targets)
+    return jax.nn.one_hot(targets, outputs, dtype=dtype) if targets.ndim == 1 else targets.astype(dtype)
 
 
-def objective(outputs: Float[Array, "n m"], targets: Array, loss: Loss) -> Float[Array, ""]:
+def objective(outputs: Float[Array, "n m"], targets: Array | np.ndarray, loss: Loss) -> Float[Array, ""]:
     r"""The loss of outputs o against targets y.
 
     $$\ell = c \sum_i \lVert [P(o - y)]_i \rVert^2 \;(\text{or its mean over } i),$$
@@ -30,6 +32,7 @@ def objective(outputs: Float[Array, "n m"], targets: Array, loss: Loss) -> Float
     >>> float(objective(jnp.zeros((4, 2)), jnp.array([0, 1, 0, 1]), Loss(projection="outputs")))
     0.5
     """
+    targets = jnp.asarray(targets)
     if loss.kind == "cross_entropy":
         per_sample = _cross_entropy(outputs, targets, loss)
     else:

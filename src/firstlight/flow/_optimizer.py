@@ -12,6 +12,7 @@ import optax
 from jaxtyping import Array, Float
 from optax.contrib import muon
 
+from firstlight.models import parameter_names
 from firstlight.records.spec import Optimizer, Schedule
 
 
@@ -58,14 +59,14 @@ def _direction(optimizer: Optimizer) -> optax.GradientTransformation:
     if optimizer.name == "sgd":
         return optax.trace(optimizer.momentum) if optimizer.momentum else optax.identity()
     if optimizer.name == "muon":
-        beta = optimizer.momentum or 0.95
-        return optax.chain(muon(1.0, beta=beta, adam_b1=b1, adam_b2=b2), optax.scale(-1.0))
+        beta = 0.95 if optimizer.momentum is None else optimizer.momentum
+        return optax.chain(muon(1.0, beta=beta, eps=eps, adam_b1=b1, adam_b2=b2), optax.scale(-1.0))
     return optax.scale_by_adam(b1, b2, eps)
 
 
 def _layer_rates(params: Any, optimizer: Optimizer) -> Any:
     """A multiplier per parameter, by the name of its path in the model."""
-    names = [jax.tree_util.keystr(path).lstrip(".") for path, _ in jax.tree_util.tree_leaves_with_path(params)]
+    names = list(parameter_names(params))
     unknown = set(optimizer.layer_rates) - set(names)
     if unknown:
         raise ValueError(f"layer_rates names {sorted(unknown)}, but this model has {names}")

@@ -24,7 +24,7 @@ from firstlight.records.spec import Loss, Optimizer
 
 
 class State(NamedTuple):
-    """Where a run stands. `bad` is the step at which the loss was found not finite, −1 before."""
+    """Where a run stands. `bad` is the step whose loss was found not finite, −1 before; nothing after it counts."""
 
     params: Any
     optimizer: Any
@@ -111,14 +111,7 @@ def _advance(plan: Plan, state: State, data: Data, until: Array) -> State:
     def body(s: State) -> State:
         value, grads = _value_and_grad(plan, s.params, *_batch(plan, data, s.step))
         params, opt = _optimizer.update(optimizer, data.rates, s.params, grads, s.optimizer, s.step, data.steps)
-        good = jnp.isfinite(value)
-        keep = lambda new, old: jnp.where(good, new, old)  # noqa: E731
-        return State(
-            jax.tree.map(keep, params, s.params),
-            jax.tree.map(keep, opt, s.optimizer),
-            jnp.where(good, s.step + 1, s.step),
-            jnp.where(good, s.bad, s.step),
-        )
+        return State(params, opt, s.step + 1, jnp.where(jnp.isfinite(value), s.bad, s.step))
 
     return jax.lax.while_loop(lambda s: (s.step < until) & (s.bad < 0), body, state)
 
@@ -151,6 +144,7 @@ class Compiled(NamedTuple):
 
     advance: Callable[[State, Data, Array], State]
     observe: Callable[[State, Any, Data], dict[str, Array]]
+    columns: tuple[str, ...]
     seconds: float
 
 
@@ -180,8 +174,9 @@ class Programs:
             if signature not in self._compiled:
                 start = time.perf_counter()
                 advance = self._advance.lower(state, data, jnp.int32(0)).compile()
-                observe = self._observe.lower(state, state.params, data).compile()
-                self._compiled[signature] = Compiled(advance, observe, time.perf_counter() - start)
+                lowered = self._observe.lower(state, state.params, data)
+                columns = tuple(sorted(lowered.out_info))
+                self._compiled[signature] = Compiled(advance, lowered.compile(), columns, time.perf_counter() - start)
                 return self._compiled[signature]
             return self._compiled[signature]._replace(seconds=0.0)
 

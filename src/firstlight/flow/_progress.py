@@ -21,6 +21,8 @@ class Progress:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
+_SETTLED = 0.5  # seconds before a speed is worth extrapolating
+
 ProgressOption = Literal["auto", "off"] | Callable[[Progress], None]
 
 
@@ -32,26 +34,28 @@ class Reporter:
         self._show = option == "auto" and sys.stderr.isatty()
         self._total, self._label = total, label
         self._steps: dict[int, int] = {}
-        self._start = time.perf_counter()
+        self._start: float | None = None  # when the first step was reported, so that compiling does not count
         self._already = 0
         self._bar: Any = None
         self._lock = Lock()
 
     def resumed(self, lane: int, step: int) -> None:
-        """Steps done in an earlier session; they do not count towards the speed."""
+        """Steps done before; they do not count towards the speed."""
         with self._lock:
             self._steps[lane] = step
-            self._already += step
+            self._already += step if self._start is not None else 0
 
     def update(self, lane: int, seed: int, step: int, values: Mapping[str, Any]) -> None:
         with self._lock:
             self._steps[lane] = step
-            done, seconds = sum(self._steps.values()), time.perf_counter() - self._start
-            fresh = done - self._already
-            remaining = seconds / fresh * (self._total - done) if fresh > 0 else None
+            done = sum(self._steps.values())
+            if self._start is None:
+                self._start, self._already = time.perf_counter(), done
+            seconds, fresh = time.perf_counter() - self._start, done - self._already
+            remaining = seconds / fresh * (self._total - done) if fresh > 0 and seconds > _SETTLED else None
             if self._callback is not None:
                 self._callback(Progress(done, self._total, seconds, remaining, seed, step, values))
-            elif self._show and (self._bar is not None or seconds + (remaining or 0) > 2):
+            elif self._show and (self._bar is not None or seconds > 2 or seconds + (remaining or 0) > 2):
                 self._draw(done)
 
     def _draw(self, done: int) -> None:

@@ -24,6 +24,7 @@ from firstlight.flow._trajectory import LaneResult, Trajectory
 from firstlight.flow.population import population_is_cheaper
 from firstlight.models import Deep, TwoLayer
 from firstlight.records.spec import Loss, Optimizer, Recording, Stop
+from firstlight.records.suggestion import did_you_mean
 from firstlight.tasks import IndexInputs, Split
 
 Model = TwoLayer | Deep
@@ -130,6 +131,13 @@ def train_lanes(
     """
     if steps <= 0:
         raise ValueError(f"steps must be positive, got {steps}")
+    if not lanes:
+        raise ValueError("train_lanes needs at least one lane, got none")
+    _one_of("method", method, ("auto", "dense", "gram"))
+    _one_of("dtype", dtype, ("float32", "float64"))
+    _one_of("batching", batching, ("auto", "threads", "vmap"))
+    if not callable(progress):
+        _one_of("progress", progress, ("auto", "off"))
     recording = recording or Recording()
     batched = batching == "vmap" or (batching == "auto" and jax.default_backend() != "cpu")
     settings = Settings(
@@ -152,6 +160,12 @@ def train_lanes(
     return _run(drivers, plan, settings, dtype, reporter)
 
 
+def _one_of(name: str, given: str, allowed: tuple[str, ...]) -> None:
+    if given not in allowed:
+        hint = did_you_mean(given, allowed)
+        raise ValueError(f"{name} must be one of {', '.join(allowed)}; got {given!r}. {hint}".rstrip())
+
+
 def _plan(
     lanes: Sequence[Lane],
     loss: Loss,
@@ -164,11 +178,7 @@ def _plan(
     shared = [_compiled_part(lane.optimizer) for lane in lanes]
     if len(set(shared)) > 1:
         raise ValueError(f"lanes may differ in learning_rate and weight_decay only, got {sorted(set(shared))}")
-    if first.split.train_inputs.dim != _input_dim(first.model):
-        raise ValueError(
-            f"the model takes inputs of dimension {_input_dim(first.model)}, the task {task.name} has "
-            f"{first.split.train_inputs.dim}; build the model with inputs={first.split.train_inputs.dim}"
-        )
+    _check_sizes(lanes)
     possible, reason = _population_possible(first, loss)
     if method == "gram" and not possible:
         raise ValueError(f"method='gram' needs {reason}; use method='dense' or 'auto'")
@@ -190,8 +200,23 @@ def _compiled_part(optimizer: Optimizer) -> str:
     return optimizer.model_copy(update={"learning_rate": 1.0, "weight_decay": 0.0}).model_dump_json()
 
 
-def _input_dim(model: Model) -> int:
-    return model.W.shape[0] if isinstance(model, TwoLayer) else model.weights[0].shape[0]
+def _check_sizes(lanes: Sequence[Lane]) -> None:
+    """The models fit their tasks, and all lanes have one structure."""
+    structures = [
+        jax.tree.map(lambda a: (a.shape, str(a.dtype)), eqx.filter(lane.model, eqx.is_array)) for lane in lanes
+    ]
+    for lane, structure in zip(lanes, structures, strict=True):
+        model, task = lane.model, lane.split.task
+        ends = (model.W, model.V) if isinstance(model, TwoLayer) else (model.weights[0], model.weights[-1])
+        sizes = {"inputs": (ends[0].shape[0], lane.split.train_inputs.dim), "outputs": (ends[1].shape[1], task.outputs)}
+        for what, (has, needs) in sizes.items():
+            if has != needs:
+                raise ValueError(
+                    f"the model has {what} of dimension {has}, the task {task.name} {needs}; "
+                    f"build the model with {what}={needs}"
+                )
+        if structure != structures[0]:
+            raise ValueError(f"lanes must share one model structure, got {structures[0]} and {structure}")
 
 
 def _population_possible(lane: Lane, loss: Loss) -> tuple[bool, str]:
@@ -246,9 +271,11 @@ def _data(lane: Lane, steps: int, dtype: str) -> Data:
 
 def _identity(plan: Plan, lanes: Sequence[Lane], members: Sequence[int], settings: Settings, dtype: str) -> dict:
     """What a checkpoint must agree with to be continued; the length may grow unless a schedule depends on it."""
-    digest = hashlib.sha256()
+    digest, start = hashlib.sha256(), hashlib.sha256()
     for i in members:
         split = lanes[i].split
+        for leaf in jax.tree.leaves(eqx.filter(lanes[i].model, eqx.is_array)):
+            start.update(np.ascontiguousarray(leaf).tobytes())
         for leaf in jax.tree.leaves((split.train_inputs, split.train_targets, split.test_inputs, split.test_targets)):
             digest.update(np.ascontiguousarray(leaf).tobytes())
     fixed = plan.optimizer.schedule.shape == "constant" and settings.recording.points is None
@@ -256,6 +283,7 @@ def _identity(plan: Plan, lanes: Sequence[Lane], members: Sequence[int], setting
         "task": plan.task.name,
         "data": digest.hexdigest()[:16],
         "model": str(jax.tree.map(lambda a: a.shape, eqx.filter(lanes[members[0]].model, eqx.is_inexact_array))),
+        "initial weights": start.hexdigest()[:16],
         "activation": str(getattr(lanes[members[0]].model, "activation", "")),
         "loss": plan.loss.model_dump(mode="json"),
         "optimizer": [lanes[i].optimizer.model_dump(mode="json") for i in members],

@@ -54,10 +54,11 @@ class Trajectory:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """Tidy: one row per (seed, recorded step), one column per scalar observable."""
-        parts = [lane.frame.assign(seed=lane.seed) for lane in self.lanes]
-        frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=["seed", "step"])
-        return frame.reindex(columns=["seed", "step", *(c for c in frame.columns if c not in ("seed", "step"))])
+        """Tidy: one row per (lane, recorded step), one column per scalar observable."""
+        keys = ["lane", "seed", "step"]
+        parts = [lane.frame.assign(lane=i, seed=lane.seed) for i, lane in enumerate(self.lanes)]
+        frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=keys)
+        return frame.reindex(columns=[*keys, *(c for c in frame.columns if c not in keys)])
 
     @property
     def status(self) -> RunStatus:
@@ -73,13 +74,20 @@ class Trajectory:
         return tuple(lane.model for lane in self.lanes)
 
     def first(self, observable: str, at_least: float) -> pd.Series:
-        """The first recorded step at which an observable reaches a level, per seed; NaN where it never does."""
-        frame = self.frame
-        if observable not in frame.columns:
-            raise ValueError(f"no observable {observable!r}; this trajectory has {list(frame.columns[2:])}")
-        reached = frame.loc[frame[observable] >= at_least]
-        first = {seed: rows["step"].min() for seed, rows in reached.groupby("seed")}
-        return pd.Series({lane.seed: first.get(lane.seed, float("nan")) for lane in self.lanes}, name=observable)
+        """The first recorded step at which an observable reaches a level, per seed; NaN where it never does.
+
+        Where several lanes share a seed the index is the lane.
+        """
+        found = []
+        for lane in self.lanes:
+            frame = lane.frame
+            if observable not in frame.columns:
+                known = [name for name in frame.columns if name != "step"]
+                raise ValueError(f"no observable {observable!r}; this trajectory has {known}")
+            found.append(frame.loc[frame[observable] >= at_least, "step"].min())
+        seeds = [lane.seed for lane in self.lanes]
+        index = seeds if len(set(seeds)) == len(seeds) else list(range(len(seeds)))
+        return pd.Series(found, index=index, name=observable)
 
     def __repr__(self) -> str:
         seeds = len(self.lanes)

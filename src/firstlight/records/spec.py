@@ -55,25 +55,43 @@ class Schedule(Frozen):
     warmup: Annotated[Whole, Field(ge=0)] = 0
     final: NonNegative = 0.0
 
+    @model_validator(mode="after")
+    def _effective(self) -> "Schedule":
+        if self.shape == "constant" and self.final:
+            raise ValueError('final belongs to shape = "linear" or "cosine"; a constant schedule has none')
+        return self
+
 
 class Optimizer(Frozen):
     """An optax optimizer and its schedule.
 
-    `decay="coupled"` adds wd·θ to the gradient (L2); `"decoupled"` to the update (AdamW).
-    `layer_rates` multiplies the learning rate of a parameter named as in the model (`W`, `V`, …).
+    `decay="coupled"` adds wd·θ to the gradient (L2), as `"auto"` does for SGD and Adam; `"decoupled"` adds it to
+    the update, as `"auto"` does for AdamW and Muon. `momentum` is that of SGD (default 0) or Muon (default 0.95).
+    `layer_rates` multiplies the learning rate of a parameter named as in the model (`W`, `V`, `weights.0`, …).
+    An epoch of mini-batches visits the rows in a new order and leaves out the last n mod `batch_size` of it.
     """
 
     name: Literal["sgd", "adam", "adamw", "muon"] = "adam"
     learning_rate: Positive = 1e-3
     weight_decay: NonNegative = 0.0
     decay: Literal["auto", "coupled", "decoupled"] = "auto"
-    momentum: Annotated[Real, Field(ge=0, lt=1)] = 0.0
+    momentum: Annotated[Real, Field(ge=0, lt=1)] | None = None
     beta1: Annotated[Real, Field(ge=0, lt=1)] = 0.9
     beta2: Annotated[Real, Field(ge=0, lt=1)] = 0.999
     epsilon: Positive = 1e-8
     schedule: Schedule = Schedule()
     layer_rates: dict[str, NonNegative] = Field(default_factory=dict)
     batch_size: Count | None = None
+
+    @model_validator(mode="after")
+    def _effective(self) -> "Optimizer":
+        if self.momentum is not None and self.name not in ("sgd", "muon"):
+            raise ValueError(f'momentum belongs to name = "sgd" or "muon"; {self.name} has beta1')
+        fields = type(self).model_fields
+        unused = [f for f in ("beta1", "beta2", "epsilon") if getattr(self, f) != fields[f].default]
+        if self.name == "sgd" and unused:
+            raise ValueError(f'{", ".join(unused)} belong to name = "adam", "adamw" or "muon"; sgd has momentum')
+        return self
 
 
 class Recording(Frozen):
