@@ -49,9 +49,7 @@ def test_polynomial_coefficients_are_those_of_the_function(name: str):
     assert (sigma.polynomial is not None) == (name.startswith(("linear", "quadratic", "power", "poly")))
     if sigma.polynomial is not None:
         with jax.enable_x64(True):
-            np.testing.assert_allclose(
-                sigma(POINTS), np.polynomial.Polynomial(sigma.polynomial)(POINTS), rtol=1e-14
-            )
+            np.testing.assert_allclose(sigma(POINTS), np.polynomial.Polynomial(sigma.polynomial)(POINTS), rtol=1e-14)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -103,6 +101,7 @@ def test_dtype_is_kept():
         ("quadratc", ValueError, r"unknown activation 'quadratc'; did you mean 'quadratic'\?"),
         ("leaky_rel", ValueError, r"did you mean 'leaky_relu'\?"),
         ("zzz", ValueError, r"Known: linear, quadratic, relu, .*power<q>, poly\(a,b\)"),
+        ("power10000000000000", ValueError, r"power<q> goes up to q = 100, got 10000000000000"),
         ("power0", ValueError, r"exponent q of at least 1, got 0"),
         ("poly(1)", ValueError, r"poly\(a,b\) takes 2 finite number.*'poly\(1\)'.*'poly\(1,0.5\)'"),
         ("poly", ValueError, r"takes 2 finite number"),

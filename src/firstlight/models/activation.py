@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Integral
 
 import jax
 import jax.numpy as jnp
@@ -13,6 +14,9 @@ from jaxtyping import Array
 from firstlight.records.suggestion import did_you_mean
 
 Elementwise = Callable[[Array], Array]
+
+MAX_POWER = 100
+"""The largest exponent of `power`: single precision has left its range long before."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +60,15 @@ class Activation:
 
 
 def power(q: int) -> Activation:
-    """σ(x) = x^q for an integer q ≥ 1; "linear" and "quadratic" are q = 1 and 2.
+    """σ(x) = x^q for an integer 1 ≤ q ≤ 100; "linear" and "quadratic" are q = 1 and 2.
 
     >>> power(3)
     activation('power3')
     """
-    if q < 1:
-        raise ValueError(f"power<q> needs an integer exponent q of at least 1, got {q}; write e.g. 'power3'")
+    if isinstance(q, bool) or not isinstance(q, Integral) or q < 1:
+        raise ValueError(f"power<q> needs an integer exponent q of at least 1, got {q!r}; write e.g. 'power3'")
+    if q > MAX_POWER:
+        raise ValueError(f"power<q> goes up to q = {MAX_POWER}, got {q}; more overflows for inputs of any size")
     return Activation(
         {1: "linear", 2: "quadratic"}.get(q, f"power{q}"),
         lambda x: x**q,
@@ -183,9 +189,7 @@ def _wrap(function: Elementwise) -> Activation:
     try:
         hash(function)
     except TypeError as error:
-        raise TypeError(
-            f"activation {label!r} must be hashable to be compiled; pass a plain function"
-        ) from error
+        raise TypeError(f"activation {label!r} must be hashable to be compiled; pass a plain function") from error
     try:
         result = jax.eval_shape(function, probe)
     except Exception as error:
