@@ -77,9 +77,7 @@ def test_alternating_is_the_even_half_of_symmetric():
 @pytest.mark.parametrize("p", [2, 3, 5])
 def test_sl2_multiplies_like_matrices(p):
     group = sl2(p)
-    matrices = [
-        np.array([row.split() for row in label[1:-1].split(";")], dtype=int) for label in group.labels or ()
-    ]
+    matrices = [np.array([row.split() for row in label[1:-1].split(";")], dtype=int) for label in group.labels or ()]
     assert group.order == p * (p * p - 1) == len({m.tobytes() for m in matrices})
     assert all((m[0, 0] * m[1, 1] - m[0, 1] * m[1, 0]) % p == 1 for m in matrices)
     rng = np.random.default_rng(0)
@@ -136,9 +134,7 @@ def test_invariants_by_brute_force():
         orders = [next(n for n in range(1, m + 1) if power(group, g, n) == group.identity) for g in range(m)]
         assert group.element_orders.tolist() == orders
         assert group.exponent == lcm(*orders)
-        assert group.is_abelian == all(
-            group.table[g, h] == group.table[h, g] for g in range(m) for h in range(m)
-        )
+        assert group.is_abelian == all(group.table[g, h] == group.table[h, g] for g in range(m) for h in range(m))
         for c in group.classes:
             g = int(c[0])
             assert set(c.tolist()) == {int(group.multiply(h, g, group.inverse[h])) for h in range(m)}

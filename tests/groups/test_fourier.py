@@ -45,9 +45,7 @@ def test_fourier_is_its_definition_and_inverts(group):
         definition = np.einsum("...g,gji->...ij", f, rho.matrices.conj())
         np.testing.assert_allclose(block, definition, atol=1e-11)
     np.testing.assert_allclose(inverse_fourier(group, blocks), f, atol=1e-12)
-    energy = sum(
-        rho.dim * (np.abs(b) ** 2).sum((-1, -2)) for rho, b in zip(group.irreps(), blocks, strict=True)
-    )
+    energy = sum(rho.dim * (np.abs(b) ** 2).sum((-1, -2)) for rho, b in zip(group.irreps(), blocks, strict=True))
     np.testing.assert_allclose(energy / group.order, (np.abs(f) ** 2).sum(-1), rtol=1e-12)
 
 
@@ -121,9 +119,7 @@ def test_convolution_is_associative_with_the_identity_as_unit(group, seed):
 def test_wrong_shapes_say_what_is_wanted():
     group = cyclic(5)
     for call in (lambda f: fourier(group, f), lambda f: isotypic_energies(group, f)):
-        with pytest.raises(
-            ValueError, match=r"Z5 have 5 values in the last axis, got shape \(5, 3\); transpose"
-        ):
+        with pytest.raises(ValueError, match=r"Z5 have 5 values in the last axis, got shape \(5, 3\); transpose"):
             call(np.ones((5, 3)))
     with pytest.raises(ValueError, match=r"Z5 is one block per irrep"):
         inverse_fourier(group, [np.ones((1, 1))] * 4)

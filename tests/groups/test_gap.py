@@ -47,10 +47,7 @@ def gap_tables():
         check=True,
     )
     lines = done.stdout.replace("\\\n", "").replace("\n", "").split("@")[:-1]
-    return {
-        name: (group, ast.literal_eval(line))
-        for (name, group), line in zip(groups.items(), lines, strict=True)
-    }
+    return {name: (group, ast.literal_eval(line)) for (name, group), line in zip(groups.items(), lines, strict=True)}
 
 
 @pytest.mark.parametrize("name", [*NAMES, *EXTRA])

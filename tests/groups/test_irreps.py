@@ -127,9 +127,7 @@ def test_columns_of_the_character_table_are_orthogonal(name):
 def test_icosahedral_characters_are_golden():
     golden = (1 + np.sqrt(5)) / 2
     values = character_table(parse("A5"))[1:3].real
-    assert sorted(set(values.round(9).ravel())) == sorted(
-        {3.0, 0.0, -1.0, round(golden, 9), round(1 - golden, 9)}
-    )
+    assert sorted(set(values.round(9).ravel())) == sorted({3.0, 0.0, -1.0, round(golden, 9), round(1 - golden, 9)})
 
 
 def test_labels_name_the_irreps():

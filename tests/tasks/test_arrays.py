@@ -88,9 +88,7 @@ def test_parity_is_the_product_of_the_support_and_of_nothing_less():
     sign = 2.0 * task.targets - 1
     assert np.array_equal(sign, x[:, 0] * x[:, 1] * x[:, 2])
     # Every other monomial of degree ≤ 3 is uncorrelated with the target: four standard errors.
-    others = [
-        x[:, list(s)].prod(axis=1) for s in ((), (0,), (5,), (0, 1), (1, 2), (3, 4), (0, 1, 3), (3, 4, 5))
-    ]
+    others = [x[:, list(s)].prod(axis=1) for s in ((), (0,), (5,), (0, 1), (1, 2), (3, 4), (0, 1, 3), (3, 4, 5))]
     assert max(abs(np.mean(sign * other)) for other in others) < 4 / np.sqrt(20_000)
     assert np.array_equal(x, sparse_parity(6, 3, 20_000, seed=1).inputs.dense())
     assert not np.array_equal(x, sparse_parity(6, 3, 20_000, seed=2).inputs.dense())

@@ -34,9 +34,7 @@ def burnside_characters(group: Group) -> Complex[np.ndarray, "r r"]:
         characters = _snapped(approximate, power_classes)
         if characters is not None and _is_orthonormal(characters, sizes, group.order):
             return characters
-    raise RuntimeError(
-        f"no character table found for {group!r} in {_ATTEMPTS} attempts; please report its table"
-    )
+    raise RuntimeError(f"no character table found for {group!r} in {_ATTEMPTS} attempts; please report its table")
 
 
 def frobenius_schur(group: Group, character: Complex[np.ndarray, " M"]) -> int:

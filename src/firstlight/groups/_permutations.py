@@ -24,9 +24,7 @@ def generate(generators: Sequence[Sequence[int]]) -> tuple[Int[np.ndarray, "M n"
             image = tuple(element[i] for i in step)
             if image not in found:
                 if len(order) == MAX_ORDER:
-                    raise ValueError(
-                        f"these permutations generate more than {MAX_ORDER} elements; use a smaller group"
-                    )
+                    raise ValueError(f"these permutations generate more than {MAX_ORDER} elements; use a smaller group")
                 found[image] = len(order)
                 order.append(image)
                 origin.append((g, k))
@@ -64,9 +62,7 @@ def cycle_notation(permutation: Sequence[int]) -> str:
 def _checked(generators: Sequence[Sequence[int]]) -> list[tuple[int, ...]]:
     steps = [tuple(g) for g in generators]
     if not steps:
-        raise ValueError(
-            "from_permutations needs at least one generator, got none; the trivial group is [[0]]"
-        )
+        raise ValueError("from_permutations needs at least one generator, got none; the trivial group is [[0]]")
     degree = len(steps[0])
     for k, step in enumerate(steps):
         if not step or sorted(step) != list(range(degree)):

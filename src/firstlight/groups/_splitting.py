@@ -10,9 +10,7 @@ _TOLERANCE = 1e-11
 _BLOCK = 2**21  # entries gathered at once
 
 
-def split_irrep(
-    group: Group, character: Complex[np.ndarray, " M"], real: bool
-) -> Complex[np.ndarray, "M d d"]:
+def split_irrep(group: Group, character: Complex[np.ndarray, " M"], real: bool) -> Complex[np.ndarray, "M d d"]:
     """Unitary matrices of the irrep with this character; real ones if `real` (Frobenius–Schur indicator 1).
 
     In functions on the group, left translation L_g acts on the isotypic component of ρ as d copies of ρ, and
@@ -31,9 +29,7 @@ def split_irrep(
         matrices = _compress(copy, quotient)
         if representation_error(group, matrices) < _TOLERANCE:
             return matrices.astype(complex)
-    raise RuntimeError(
-        f"no irrep of dimension {d} of {group!r} split in {_ATTEMPTS} attempts; please report its table"
-    )
+    raise RuntimeError(f"no irrep of dimension {d} of {group!r} split in {_ATTEMPTS} attempts; please report its table")
 
 
 def representation_error(group: Group, matrices: Shaped[np.ndarray, "M d d"]) -> float:

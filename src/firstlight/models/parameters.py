@@ -73,9 +73,7 @@ def _check_names(expected: Mapping[str, Array], given: Mapping[str, np.ndarray])
 def _checked(name: str, like: Array, value: np.ndarray) -> np.ndarray:
     value = np.asarray(value)
     if value.shape != like.shape:
-        raise ValueError(
-            f"parameter {name!r} must have shape {like.shape}, got {value.shape}; weights are (in, out)"
-        )
+        raise ValueError(f"parameter {name!r} must have shape {like.shape}, got {value.shape}; weights are (in, out)")
     if not np.can_cast(value.dtype, like.dtype, casting="safe"):
         raise ValueError(
             f"parameter {name!r} is {value.dtype} and the model {like.dtype}; cast it with .astype, or build "

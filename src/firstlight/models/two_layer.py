@@ -53,9 +53,7 @@ class TwoLayer(eqx.Module):
             )
         for name, bias, width in (("b", self.b, self.W.shape[1]), ("c", self.c, self.V.shape[1])):
             if bias is not None and bias.shape != (width,):
-                raise ValueError(
-                    f"bias {name} must have shape ({width},), one entry per unit, got {bias.shape}"
-                )
+                raise ValueError(f"bias {name} must have shape ({width},), one entry per unit, got {bias.shape}")
 
     @classmethod
     def init(

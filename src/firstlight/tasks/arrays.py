@@ -81,15 +81,11 @@ def _labels(y: Any) -> np.ndarray:
 
 def _classes(labels: np.ndarray) -> tuple[np.ndarray, tuple[str, ...]]:
     if labels.ndim != 1:
-        raise ValueError(
-            f"classes must have shape (n,), got {labels.shape}; pass classification=False to regress"
-        )
+        raise ValueError(f"classes must have shape (n,), got {labels.shape}; pass classification=False to regress")
     try:
         names, targets = np.unique(labels, return_inverse=True)
     except TypeError as error:
-        raise ValueError(
-            f"y mixes types that have no order ({error}); convert the labels to strings"
-        ) from error
+        raise ValueError(f"y mixes types that have no order ({error}); convert the labels to strings") from error
     if len(names) < 2:
         raise ValueError(f"y must have at least two classes, got only {names.tolist()}")
     return targets, tuple(str(name) for name in names)
@@ -99,9 +95,7 @@ def _targets(labels: np.ndarray) -> Float[np.ndarray, "n m"]:
     try:
         targets = labels.astype(float)
     except ValueError as error:
-        raise ValueError(
-            f"y must hold numbers for a regression ({error}); pass classification=True"
-        ) from error
+        raise ValueError(f"y must hold numbers for a regression ({error}); pass classification=True") from error
     targets = targets.reshape(len(targets), -1)
     if not np.isfinite(targets).all():
         raise ValueError(f"y has {np.size(targets) - np.isfinite(targets).sum()} infinite entries; drop them")

@@ -30,9 +30,7 @@ def _rows(rows: ArrayLike) -> Array | np.ndarray:
         return rows
     rows = np.asarray(rows)
     if rows.ndim != 2 or rows.shape[1] == 0 or not np.issubdtype(rows.dtype, np.integer):
-        raise ValueError(
-            f"rows must be integers of shape (n, k), k > 0, got {rows.dtype} of shape {rows.shape}"
-        )
+        raise ValueError(f"rows must be integers of shape (n, k), k > 0, got {rows.dtype} of shape {rows.shape}")
     return frozen(rows.astype(np.int32))
 
 
@@ -80,14 +78,10 @@ class IndexInputs(eqx.Module):
 
     def __check_init__(self) -> None:
         if self.table is not None and (self.table.ndim != 2 or self.table.shape[0] != self.size):
-            raise ValueError(
-                f"table must have shape ({self.size}, D), one row per index, got {self.table.shape}"
-            )
+            raise ValueError(f"table must have shape ({self.size}, D), one row per index, got {self.table.shape}")
         rows = self.rows
         if isinstance(rows, np.ndarray) and rows.size and not 0 <= rows.min() <= rows.max() < self.size:
-            raise ValueError(
-                f"rows must lie in 0…{self.size - 1}, got {rows.min()} to {rows.max()}; is size right?"
-            )
+            raise ValueError(f"rows must lie in 0…{self.size - 1}, got {rows.min()} to {rows.max()}; is size right?")
 
     def __len__(self) -> int:
         return self.rows.shape[0]

@@ -27,9 +27,7 @@ def sparse_parity(dimension: int = 50, degree: int = 2, samples: int = 1000, see
         if value < 1:
             raise ValueError(f"{name} must be an integer > 0, got {value}")
     if degree > dimension:
-        raise ValueError(
-            f"degree must be at most dimension = {dimension}, got {degree}; it is a number of coordinates"
-        )
+        raise ValueError(f"degree must be at most dimension = {dimension}, got {degree}; it is a number of coordinates")
     signs = np.random.default_rng(seed).choice(np.array([-1.0, 1.0], np.float32), size=(samples, dimension))
     return Task(
         name=f"parity of {degree} in {dimension}",

@@ -80,9 +80,7 @@ class Task:
         """
         size = train_count(len(self), fraction, count)
         if stratified and not self.is_classification:
-            raise ValueError(
-                f"stratified needs classes, but {self.name!r} is a regression; use stratified=False"
-            )
+            raise ValueError(f"stratified needs classes, but {self.name!r} is a regression; use stratified=False")
         classes = self.targets if stratified else None
         train = draw_rows(size, len(self), seed, classes, self.sampling)
         return Split(self, train, np.setdiff1d(np.arange(len(self)), train, assume_unique=True))
@@ -112,9 +110,7 @@ class Task:
             "task": self.name,
             "rows": f"{len(self):,}",
             "inputs": f"dimension {self.inputs.dim}, {self.encoding}",
-            "targets": self._kind()
-            + names
-            + (", …" if self.class_names and len(self.class_names) > 8 else ""),
+            "targets": self._kind() + names + (", …" if self.class_names and len(self.class_names) > 8 else ""),
         }
         if self.group is not None:
             law = "Abelian" if self.group.is_abelian else "not Abelian"
@@ -159,9 +155,7 @@ class Split:
         if len(self.train) == 0:
             raise ValueError("a split needs training rows, got none")
         if len(self.test) == 0 and not self.is_full:
-            raise ValueError(
-                "a split with no test rows must train on all rows; add test rows, or use fraction=1"
-            )
+            raise ValueError("a split with no test rows must train on all rows; add test rows, or use fraction=1")
         both = np.intersect1d(self.train, self.test, assume_unique=True)
         if both.size:
             raise ValueError(f"training and test rows must differ, got {both[:5].tolist()} in both")
@@ -207,9 +201,7 @@ def _checked_targets(name: str, targets: np.ndarray, rows: int, outputs: int) ->
         raise ValueError(f"{name} must have one entry per row, {rows}, got {len(targets)}")
     if targets.ndim == 1:
         if targets.size and not 0 <= targets.min() <= targets.max() < outputs:
-            raise ValueError(
-                f"classes must lie in 0…{outputs - 1}, got values from {targets.min()} to {targets.max()}"
-            )
+            raise ValueError(f"classes must lie in 0…{outputs - 1}, got values from {targets.min()} to {targets.max()}")
         return frozen(targets.astype(np.int32))
     if targets.shape != (rows, outputs) or not np.isfinite(targets).all():
         raise ValueError(f"{name} must be finite, of shape ({rows}, {outputs}), got shape {targets.shape}")
@@ -234,7 +226,5 @@ def _checked_rows(name: str, rows: np.ndarray, total: int) -> np.ndarray:
 
 
 def _html_table(facts: dict[str, str]) -> str:
-    cells = "".join(
-        f"<tr><th>{escape(key)}</th><td>{escape(value)}</td></tr>" for key, value in facts.items()
-    )
+    cells = "".join(f"<tr><th>{escape(key)}</th><td>{escape(value)}</td></tr>" for key, value in facts.items())
     return f"<table>{cells}</table>"
