@@ -59,9 +59,7 @@ def test_template_is_a_cyclic_shift_on_z_p():
         assert np.array_equal(task.targets[row], np.roll(x, a + b))
     # (a·x)[j] = x[j − a] multiplies the transform of x by e^{−2πika/p}.
     shifted = np.fft.fft(task.inputs.dense()[p * 3 + 1][:p])
-    np.testing.assert_allclose(
-        shifted, np.fft.fft(x) * np.exp(-2j * np.pi * 3 * np.arange(p) / p), atol=1e-12
-    )
+    np.testing.assert_allclose(shifted, np.fft.fft(x) * np.exp(-2j * np.pi * 3 * np.arange(p) / p), atol=1e-12)
     assert not task.is_classification
 
 
@@ -123,7 +121,10 @@ def test_sampling_by_row_by_tuple_and_by_element_agree():
         ({"group": "Zz5"}, r"unknown group"),
         ({"factors": 1}, r"factors must be at least 2, got 1"),
         ({"factors": 20}, r"20 factors of Z5 make 95,367,431,640,625 rows.*fewer factors"),
-        ({"encoding": "one_hot"}, r"unknown encoding 'one_hot'; known: onehot, summed, template"),
+        (
+            {"encoding": "onehott"},
+            r"unknown encoding 'onehott'; did you mean 'onehot'\? Known: onehot, summed",
+        ),
         ({"encoding": "template"}, r"needs a template of 5 numbers.*template=None"),
         ({"template": [1.0] * 5}, r"only it, needs a template.*encoding='onehot'"),
         ({"encoding": "template", "template": [1.0, 2.0]}, r"template must be 5 finite numbers.*got \(2,\)"),

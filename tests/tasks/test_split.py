@@ -113,6 +113,7 @@ def test_the_full_table_is_allowed_only_on_purpose():
         ({"fraction": 1 - 1e-14}, r"leaves no test rows; .*fraction=1"),
         ({"count": 25}, r"count 25 of 25 rows leaves no test rows; .*fraction=1 to train on the full table"),
         ({"count": 26}, r"count must be at most the 25 rows of the task, got 26"),
+        ({"fraction": 0.4, "seed": -1}, r"seed must be a whole number of at least 0, got -1"),
         ({"count": 0}, r"count must be an integer of at least 1, got 0"),
     ],
 )

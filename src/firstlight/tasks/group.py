@@ -2,12 +2,14 @@
 
 from collections.abc import Sequence
 from math import prod
+from numbers import Integral
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from firstlight import groups
 from firstlight.groups import Group
+from firstlight.records.suggestion import did_you_mean
 from firstlight.tasks.inputs import IndexInputs
 from firstlight.tasks.task import Task
 
@@ -105,9 +107,7 @@ def _orbit(group: Group, template: Sequence | np.ndarray) -> Float[np.ndarray, "
     return x[group.table[group.inverse]]
 
 
-def _with_noise(
-    products: Int[np.ndarray, " N"], order: int, share: float, seed: int
-) -> Int[np.ndarray, " N"]:
+def _with_noise(products: Int[np.ndarray, " N"], order: int, share: float, seed: int) -> Int[np.ndarray, " N"]:
     random = np.random.default_rng(seed)
     wrong = random.permutation(len(products))[: round(share * len(products))]
     noisy = products.copy()
@@ -147,6 +147,8 @@ def _name(group: Group, factors: int, encoding: str, label_noise: float) -> str:
 def _check_options(
     group: Group, factors: int, encoding: str, template: Sequence | np.ndarray | None, label_noise: float
 ) -> None:
+    if isinstance(factors, bool) or not isinstance(factors, Integral):
+        raise ValueError(f"factors must be a whole number of at least 2, got {factors!r}; 2 is g₁g₂")
     if factors < 2:
         raise ValueError(f"factors must be at least 2, got {factors}; 2 is g₁g₂")
     if group.order**factors > MAX_ROWS:
@@ -155,15 +157,14 @@ def _check_options(
             f"{MAX_ROWS:,}; use fewer factors or a smaller group"
         )
     if encoding not in ENCODINGS:
-        raise ValueError(f"unknown encoding {encoding!r}; known: {', '.join(ENCODINGS)}")
+        hint = did_you_mean(str(encoding), ENCODINGS)
+        raise ValueError(f"unknown encoding {encoding!r}; {hint}Known: {', '.join(ENCODINGS)}")
     if (encoding == "template") != (template is not None):
         raise ValueError(
             f"the template encoding, and only it, needs a template of {group.order} numbers, got "
             f"encoding={encoding!r} and template={'None' if template is None else 'a vector'}"
         )
     if not 0 <= label_noise < 1:
-        raise ValueError(
-            f"label_noise must lie in [0, 1), got {label_noise}; 0.1 makes 10 % of the labels wrong"
-        )
+        raise ValueError(f"label_noise must lie in [0, 1), got {label_noise}; 0.1 makes 10 % of the labels wrong")
     if label_noise and group.order < 2:
         raise ValueError(f"label_noise needs at least two classes, but {group.name} has one element")

@@ -1,7 +1,7 @@
 """Which rows train: seeded draws without replacement, plain, weighted or equal over the classes."""
 
 import math
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -19,14 +19,12 @@ def train_count(rows: int, fraction: float | int | None, count: int | None) -> i
         )
     if fraction is None:
         return _checked_count(rows, count)
-    if not 0 < fraction <= 1:
-        raise ValueError(f"fraction must lie in (0, 1], got {fraction}; 0.4 trains on 40 % of the rows")
+    if isinstance(fraction, bool) or not isinstance(fraction, Real) or not 0 < fraction <= 1:
+        raise ValueError(f"fraction must lie in (0, 1], got {fraction!r}; 0.4 trains on 40 % of the rows")
     # The products 0.29·100 and 0.7·10 fall a rounding error short of the integers they mean.
     size = math.floor(fraction * rows * (1 + 1e-12))
     if size == 0:
-        raise ValueError(
-            f"fraction {fraction} of {rows} rows leaves no training row; use at least {1 / rows:.3g}"
-        )
+        raise ValueError(f"fraction {fraction} of {rows} rows leaves no training row; use at least {1 / rows:.3g}")
     if size == rows and fraction != 1:
         raise ValueError(f"fraction {fraction} of {rows} rows leaves no test rows; {_FULL}")
     return size
@@ -37,9 +35,7 @@ _FULL = "use fewer training rows, or fraction=1 to train on the full table on pu
 
 def _checked_count(rows: int, count: int | None) -> int:
     if isinstance(count, bool) or not isinstance(count, Integral) or count < 1:
-        raise ValueError(
-            f"count must be an integer of at least 1, got {count!r}; it is the number of training rows"
-        )
+        raise ValueError(f"count must be an integer of at least 1, got {count!r}; it is the number of training rows")
     if count > rows:
         raise ValueError(f"count must be at most the {rows} rows of the task, got {count}")
     if count == rows:
@@ -66,6 +62,8 @@ def draw_rows(
     >>> draw_rows(3, 10, seed=0).tolist()
     [2, 3, 4]
     """
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise ValueError(f"seed must be a whole number of at least 0, got {seed!r}; e.g. split(fraction=0.4, seed=1)")
     random = np.random.default_rng(seed)
     keys = random.exponential(size=rows)
     possible = np.ones(rows, bool) if probabilities is None else probabilities > 0
