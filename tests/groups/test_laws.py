@@ -1,5 +1,8 @@
 """A table that is not a group says which law fails and where; files and names fail with the fix."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -61,9 +64,7 @@ def test_lights_test_agrees_with_brute_force():
         rows, cols = [g, g ^ s], [h, h ^ s]
         if rng.random() < 0.8:
             table[np.ix_(rows, cols)] = table[np.ix_(rows, cols[::-1])]
-        identity = any(
-            (table[e] == np.arange(8)).all() and (table[:, e] == np.arange(8)).all() for e in range(8)
-        )
+        identity = any((table[e] == np.arange(8)).all() and (table[:, e] == np.arange(8)).all() for e in range(8))
         associative = (table[table] == table[:, table]).all()
         try:
             from_table(table)
@@ -117,6 +118,7 @@ def test_bad_files(tmp_path):
         ("cyclc12", "did you mean 'Z12'"),
         ("Z5xW6", r"unknown group 'W6' in 'Z5xW6'.*Known names"),
         ("", "unknown group ''"),
+        ("Z99999999999", "unknown group 'Z99999999999'; Known names"),
         ("Z0", "n ≥ 1, got n = 0"),
         ("S9", "order 362880, but Cayley tables stop at order 5040"),
         ("S999999999", "order over 10"),
@@ -130,6 +132,40 @@ def test_bad_files(tmp_path):
 def test_unknown_or_impossible_names(name, message):
     with pytest.raises(ValueError, match=message):
         parse(name)
+
+
+# Annotations refuse these first wherever they are checked, as they are in this process.
+_WITHOUT_ANNOTATIONS = """
+import numpy as np
+from firstlight import groups, models, tasks
+Z3 = groups.cyclic(3)
+for call in (
+    lambda: groups.Group(np.array([[0, 1.9], [1.2, 0]])), lambda: groups.from_permutations([[1.5, 0.2]]),
+    lambda: groups.cyclic(2.5), lambda: groups.sl2("3"), lambda: groups.frobenius(7, 1.5),
+    lambda: tasks.group_task("Z3", factors=2.5), lambda: models.power(2.5),
+    lambda: tasks.group_task("Z3").split(fraction="0.5"),
+):
+    try:
+        call()
+    except ValueError as error:
+        print(error)
+print(groups.isotypic_energies(Z3, [1.0, 1.0, 1.0]).round(9).tolist())
+"""
+
+
+def test_values_of_the_wrong_type_are_explained():
+    done = subprocess.run([sys.executable, "-c", _WITHOUT_ANNOTATIONS], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [
+        "a Cayley table holds whole numbers only, counted from 0, but table[0, 1] = 1.9",
+        "generator 0 holds whole numbers only, counted from 0, but entry [0] = 1.5",
+        "cyclic(n) needs a whole number, got 2.5",
+        "sl2(p) needs a whole number, got '3'",
+        "frobenius(p, q) needs a whole number, got 1.5",
+        "factors must be a whole number of at least 2, got 2.5; 2 is g₁g₂",
+        "power<q> needs an integer exponent q of at least 1, got 2.5; write e.g. 'power3'",
+        "fraction must lie in (0, 1], got '0.5'; 0.4 trains on 40 % of the rows",
+        "[3.0, 0.0]",
+    ]
 
 
 def test_other_bad_arguments():

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float, Shaped
 
-from firstlight.groups._group import Group
+from firstlight.groups._group import Group, functions_on
 from firstlight.groups._irrep import Irrep, RealComponent
 
 
@@ -41,12 +41,7 @@ def isotypic_energies(
     array([0., 0., 1.])
     """
     components = group.real_components()
-    if f.shape[-1] != group.order:
-        raise ValueError(
-            f"functions on {group.name} have {group.order} values in the last axis, got shape {f.shape}; "
-            "transpose so that group elements come last"
-        )
-    squares = np.abs(f @ group.real_basis()) ** 2
+    squares = np.abs(functions_on(group, f) @ group.real_basis()) ** 2
     energies = np.add.reduceat(squares, [c.columns.start for c in components], axis=-1)
     if normalised:
         total = energies.sum(axis=-1, keepdims=True)

@@ -9,7 +9,7 @@ from jaxtyping import Int
 
 from firstlight.groups._closed_forms import metacyclic_irreps, product_irreps, symmetric_irreps
 from firstlight.groups._group import Group
-from firstlight.groups._laws import check_order
+from firstlight.groups._laws import check_order, whole_number, whole_numbers
 from firstlight.groups._permutations import cycle_notation, generate
 
 
@@ -41,9 +41,7 @@ def product(*groups: Group) -> Group:
     table = np.zeros((1, 1), dtype=np.intp)
     labels = [""]
     for g in groups:
-        table = (table[:, None, :, None] * g.order + g.table[None, :, None, :]).reshape(
-            len(table) * g.order, -1
-        )
+        table = (table[:, None, :, None] * g.order + g.table[None, :, None, :]).reshape(len(table) * g.order, -1)
         own = g.labels or tuple(map(str, range(g.order)))
         labels = [f"{left},{right}" if left else right for left in labels for right in own]
     known = [g.moduli for g in groups if g.moduli is not None]
@@ -94,14 +92,14 @@ def frobenius(p: int, q: int) -> Group:
     >>> frobenius(7, 3)
     parse('F21')
     """
+    for number in (p, q):
+        whole_number(number, "frobenius(p, q)")
     check_order(p * max(q, 1), f"frobenius({p}, {q})")
     if not is_prime(p):
         raise ValueError(f"frobenius(p, q) needs a prime p, got p = {p}")
     if q < 2 or (p - 1) % q:
         choices = [d for d in range(2, p) if (p - 1) % d == 0]
-        raise ValueError(
-            f"frobenius({p}, q) needs q ≥ 2 dividing p − 1 = {p - 1}, got q = {q}; choose from {choices}"
-        )
+        raise ValueError(f"frobenius({p}, q) needs q ≥ 2 dividing p − 1 = {p - 1}, got q = {q}; choose from {choices}")
     order_q = (u for u in range(2, p) if pow(u, q, p) == 1 and all(pow(u, e, p) != 1 for e in range(1, q)))
     return _metacyclic(p, q, next(order_q), 0, name=f"F{p * q}", letters="ax")
 
@@ -139,6 +137,7 @@ def sl2(p: int) -> Group:
     >>> sl2(3).order, sl2(3).labels[0]
     (24, '[1 0; 0 1]')
     """
+    whole_number(p, "sl2(p)")
     check_order(p * (p * p - 1), f"SL2({p})")
     if not is_prime(p):
         raise ValueError(f"sl2(p) needs a prime p, got p = {p}")
@@ -159,7 +158,8 @@ def from_permutations(
     >>> from_permutations([[1, 2, 3, 0], [0, 3, 2, 1]], name="square").order
     8
     """
-    elements, table = generate([list(map(int, g)) for g in generators])
+    whole = [whole_numbers(g, f"generator {i}").tolist() for i, g in enumerate(generators)]
+    elements, table = generate(whole)
     return Group(table, name, tuple(map(cycle_notation, elements.tolist())))
 
 
@@ -190,5 +190,5 @@ def _power(letter: str, exponent: int) -> str:
 
 
 def _at_least(n: int, least: int, what: str) -> None:
-    if n < least:
+    if whole_number(n, what) < least:
         raise ValueError(f"{what} needs n ≥ {least}, got n = {n}")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Complex, Shaped
 
-from firstlight.groups._group import Group
+from firstlight.groups._group import Group, functions_on
 
 Blocks = tuple[Complex[np.ndarray, "..."], ...]
 
@@ -28,7 +28,7 @@ def fourier(group: Group, f: Shaped[np.ndarray, "*batch M"]) -> Blocks:
     >>> [block.shape for block in fourier(symmetric(3), np.ones((7, 6)))]
     [(7, 1, 1), (7, 1, 1), (7, 2, 2)]
     """
-    f = _functions(group, f)
+    f = functions_on(group, f)
     if group.is_abelian:
         spectrum = _fft(group, f)[..., _frequencies(group)]
         return tuple(spectrum[..., i, None, None] for i in range(group.order))
@@ -39,9 +39,7 @@ def fourier(group: Group, f: Shaped[np.ndarray, "*batch M"]) -> Blocks:
     return tuple(blocks)
 
 
-def inverse_fourier(
-    group: Group, fhat: Sequence[Shaped[np.ndarray, "..."]]
-) -> Complex[np.ndarray, "*batch M"]:
+def inverse_fourier(group: Group, fhat: Sequence[Shaped[np.ndarray, "..."]]) -> Complex[np.ndarray, "*batch M"]:
     """f(g) = (1/M) Σ_ρ d_ρ tr(f̂(ρ) ρ(g)), the inverse of `fourier`.
 
     Args:
@@ -87,23 +85,13 @@ def convolve(
     >>> convolve(cyclic(3), np.array([0.0, 1.0, 0.0]), np.array([1.0, 2.0, 3.0])).round(12)
     array([3., 1., 2.])
     """
-    a, b = _functions(group, a), _functions(group, b)
+    a, b = functions_on(group, a), functions_on(group, b)
     if group.is_abelian:
         result = _ifft(group, _fft(group, a) * _fft(group, b))
     else:
         pairs = zip(fourier(group, a), fourier(group, b), strict=True)
         result = inverse_fourier(group, [b_hat @ a_hat for a_hat, b_hat in pairs])
     return result if np.iscomplexobj(a) or np.iscomplexobj(b) else np.real(result)
-
-
-def _functions(group: Group, f: np.ndarray) -> np.ndarray:
-    f = np.asarray(f)
-    if f.ndim == 0 or f.shape[-1] != group.order:
-        raise ValueError(
-            f"functions on {group.name} have {group.order} values in the last axis, got shape {f.shape}; "
-            "transpose so that group elements come last"
-        )
-    return f
 
 
 def _fft(group: Group, f: np.ndarray) -> np.ndarray:

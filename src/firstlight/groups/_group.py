@@ -11,7 +11,7 @@ from jaxtyping import Float, Int
 
 from firstlight.groups._abelian import cyclic_decomposition
 from firstlight.groups._irrep import Irrep, RealComponent
-from firstlight.groups._laws import check_table, generating_set
+from firstlight.groups._laws import check_table, generating_set, whole_table
 
 ClosedForm = Callable[[], Sequence[tuple[str, np.ndarray]]]
 
@@ -52,13 +52,11 @@ class Group:
     closed_form: ClosedForm | None = field(default=None, compare=False)
 
     def __post_init__(self):
-        table = _frozen(np.array(self.table, dtype=np.intp))
+        table = _frozen(whole_table(self.table))
         object.__setattr__(self, "table", table)
         object.__setattr__(self, "_identity", check_table(table))
         if self.labels is not None and len(self.labels) != len(table):
-            raise ValueError(
-                f"a group of order {len(table)} needs {len(table)} labels, got {len(self.labels)}"
-            )
+            raise ValueError(f"a group of order {len(table)} needs {len(table)} labels, got {len(self.labels)}")
         if self.moduli is not None and not np.array_equal(table, _cyclic_product_table(self.moduli)):
             raise ValueError(
                 f"moduli {self.moduli} promise the table of a product of Z_n in C order, but this differs; "
@@ -229,3 +227,14 @@ def _cyclic_product_table(moduli: tuple[int, ...]) -> np.ndarray:
     coordinates = np.indices(moduli).reshape(len(moduli), -1)
     sums = (coordinates[:, :, None] + coordinates[:, None, :]) % np.reshape(moduli, (-1, 1, 1))
     return np.asarray(np.ravel_multi_index(tuple(sums), moduli))
+
+
+def functions_on(group: Group, f: object) -> np.ndarray:
+    """Functions on a group as an array (…, M), refused unless the last axis has a value per element."""
+    values = np.asarray(f)
+    if values.ndim == 0 or values.shape[-1] != group.order:
+        raise ValueError(
+            f"functions on {group.name} have {group.order} values in the last axis, got shape {values.shape}; "
+            "transpose so that group elements come last"
+        )
+    return values

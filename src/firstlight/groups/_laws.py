@@ -1,27 +1,65 @@
 """When a table is a group: each law is checked, and a failure names the elements that break it."""
 
+from numbers import Integral
+
 import numpy as np
 from jaxtyping import Int
 
 MAX_ORDER = 5040  # |S7|: a table of 25 million entries
 
 
+def whole_numbers(values: object, what: str, entry: str = "entry ") -> Int[np.ndarray, "..."]:
+    """The values as integers, refused unless they are whole numbers; `what` says what they are.
+
+    >>> whole_numbers([1.0, 2.0], "a permutation")
+    array([1, 2])
+    """
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of unequal lengths
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind in "iu":
+        return array.astype(np.intp)
+    if array.dtype.kind != "f":
+        raise ValueError(f"{what} holds whole numbers only, counted from 0, got {repr(values)[:200]}")
+    broken = np.argwhere(~np.isfinite(array) | (array != np.rint(array)))
+    if len(broken):
+        at = tuple(broken[0].tolist())
+        raise ValueError(f"{what} holds whole numbers only, counted from 0, but {entry}{list(at)} = {array[at]}")
+    return np.clip(array.astype(float), -1e9, 1e9).astype(np.intp)  # out of range either way
+
+
+def whole_table(table: object) -> Int[np.ndarray, "..."]:
+    """The entries of a Cayley table, which is square, as indices of its elements."""
+    whole = whole_numbers(table, "a Cayley table", "table")
+    check_entries(whole)
+    return whole
+
+
+def whole_number(n: object, what: str) -> int:
+    """The number as an int, refused unless it is one; `what` says what it counts.
+
+    >>> whole_number(np.int64(5), "cyclic(n)")
+    5
+    """
+    if isinstance(n, bool) or not isinstance(n, Integral):
+        raise ValueError(f"{what} needs a whole number, got {n!r}")
+    return int(n)
+
+
 def check_order(order: int, name: str) -> None:
     """Refuse a group whose Cayley table would not fit in memory, before anything is allocated."""
     if order > MAX_ORDER:
         shown = str(order) if order < 10**12 else "over 10^12"
-        raise ValueError(
-            f"{name} has order {shown}, but Cayley tables stop at order {MAX_ORDER}; use a smaller group"
-        )
+        raise ValueError(f"{name} has order {shown}, but Cayley tables stop at order {MAX_ORDER}; use a smaller group")
 
 
 def check_table(table: Int[np.ndarray, "..."]) -> int:
-    """Check the group laws of table[g, h] = gh and return the index of the identity.
+    """Check the group laws of a `whole_table`, table[g, h] = gh, and return the index of the identity.
 
     Associativity is tested by Light's method, (x g) y = x (g y) for g in a generating set only, since the g
     that satisfy it for all x, y are closed under products: O(M² log M) for a group.
     """
-    check_entries(table)
     identity = _identity(table)
     _check_inverses(table, identity)
     _check_latin(table)

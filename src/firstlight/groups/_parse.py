@@ -21,9 +21,7 @@ from firstlight.groups._group import Group
 from firstlight.groups._laws import MAX_ORDER, check_order
 
 _ATOM = re.compile(r"(Z|C|S|A|D|Q|Dic|F|SL2)_?\(?(\d{1,9})\)?(?:\^(\d{1,9}))?", re.IGNORECASE)
-_KNOWN = (
-    "Z5 (cyclic), S4, A5, D7 (order 14), Dic3 (order 12), Q8, F21, SL2(3), powers Z2^3 and products Z5xZ6"
-)
+_KNOWN = "Z5 (cyclic), S4, A5, D7 (order 14), Dic3 (order 12), Q8, F21, SL2(3), powers Z2^3 and products Z5xZ6"
 _ALIASES = {
     "cyclic": "Z",
     "integers": "Z",
@@ -71,9 +69,7 @@ def parse(name: str) -> Group:
 
 def _quaternion(order: int) -> Group:
     if order % 4 or order < 8:
-        raise ValueError(
-            f"Q{order}: generalised quaternion groups have order 4n with n ≥ 2, such as Q8 or Q16"
-        )
+        raise ValueError(f"Q{order}: generalised quaternion groups have order 4n with n ≥ 2, such as Q8 or Q16")
     return quaternion() if order == 8 else dicyclic(order // 4)
 
 
@@ -82,9 +78,7 @@ def _frobenius(order: int) -> Group:
     for p in range(order // 2, 2, -1):
         if order % p == 0 and is_prime(p) and (p - 1) % (order // p) == 0:
             return frobenius(p, order // p)
-    raise ValueError(
-        f"F{order}: the order must be p·q with p prime and q ≥ 2 dividing p − 1, such as F20 or F21"
-    )
+    raise ValueError(f"F{order}: the order must be p·q with p prime and q ≥ 2 dividing p − 1, such as F20 or F21")
 
 
 _FAMILIES: dict[str, Callable[[int], Group]] = {
@@ -105,10 +99,8 @@ def _unknown(part: str, name: str) -> str:
     digits = "".join(re.findall(r"\d+", part)[-1:])
     written = [_written(family, digits) for family in ("Z", "S", "A", "D", "Dic", "Q", "F", "SL2")]
     close = difflib.get_close_matches(letters, _ALIASES, n=1, cutoff=0.7)
-    guesses = (
-        [_written(_ALIASES[close[0]], digits)] if close else difflib.get_close_matches(part, written, n=1)
-    )
-    hint = f"did you mean {guesses[0]!r}? " if guesses else ""
+    guesses = [_written(_ALIASES[close[0]], digits)] if close else difflib.get_close_matches(part, written, n=1)
+    hint = f"did you mean {guesses[0]!r}? " if guesses and guesses[0] != part else ""
     where = f" in {name!r}" if part != name else ""
     return f"unknown group {part!r}{where}; {hint}Known names: {_KNOWN}"
 

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Shaped
 
 from firstlight.groups._group import Group
-from firstlight.groups._laws import check_entries
+from firstlight.groups._laws import whole_table
 
 
 def from_table(
@@ -29,7 +29,7 @@ def from_table(
     if isinstance(source, str | Path):
         name = Path(source).stem if name is None else name
         source = _read(Path(source))
-    return Group(_integers(source), name or "table", labels)
+    return Group(whole_table(source), name or "table", labels)
 
 
 def _read(path: Path) -> np.ndarray:
@@ -67,25 +67,3 @@ def _parsed(rows: list[list[str]], path: Path) -> np.ndarray:
                 f"({error}); leave out headers"
             ) from error
     return np.array(table)
-
-
-def _integers(table: object) -> np.ndarray:
-    try:
-        array = np.asarray(table)
-    except ValueError:  # rows of unequal lengths
-        array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "iuf":
-        raise ValueError(
-            "a Cayley table is a square array of whole numbers, the indices of elements counted from 0, "
-            f"got {repr(table)[:200]}"
-        )
-    broken = np.argwhere(~np.isfinite(array) | (array != np.rint(array)))
-    if len(broken):
-        at = tuple(broken[0].tolist())
-        raise ValueError(
-            "a Cayley table holds whole numbers, the indices of elements counted from 0, "
-            f"but table{list(at)} = {array[at]}"
-        )
-    whole = np.clip(array.astype(float), -1e9, 1e9).astype(np.intp)  # out of range either way
-    check_entries(whole)
-    return whole
