@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from firstlight import claims
+from firstlight import claims, report
 from firstlight.claims import Claim, Outcome, Setting, needs
 from firstlight.records import Store, figure
 
@@ -42,8 +42,8 @@ def test_an_exception_is_inconclusive_with_its_traceback_and_never_as_expected()
     assert record.evidence.startswith("the check raised RuntimeError: the numbers ran out\nTraceback")
     assert "in broken" in record.evidence
     assert claims.raised(record)
-    assert record.as_expected
-    assert not claims.as_expected(record)
+    assert not record.as_expected
+    assert not report.claim_view(record).as_expected
 
 
 def test_a_correction_that_is_not_registered_is_an_error():

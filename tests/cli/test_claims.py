@@ -1,5 +1,7 @@
 """Claims on the command line: what scripts read, and what people do."""
 
+import shlex
+
 import pytest
 
 from firstlight import claims
@@ -102,13 +104,16 @@ def test_reproduce_writes_a_page_with_figures(cli, register, folder):
     assert "firstlight reproduce li2.lemma-0 --seed 4 --seed 5" in page
 
 
-def test_an_interrupted_reproduction_says_how_to_go_on(cli, register):
+def test_an_interrupted_reproduction_says_how_to_go_on(cli, register, folder):
     register(held, stopped)
-    done = cli("reproduce", "li2", "--scale", "paper")
+    (folder / "my data").mkdir()
+    words = ["li2.*", "--scale", "paper", "--seed", "3", "--data", "my data", "--store", "s.sqlite"]
+    done = cli("reproduce", *words)
     assert done.code == exits.INTERRUPTED
-    assert "`firstlight reproduce li2 --scale paper --resume` goes on" in done.err
+    again = shlex.join(["firstlight", "reproduce", *words, "--resume"])
+    assert f"`{again}` goes on" in done.err
     register(broken, held)
-    assert cli("reproduce", "li2", "--scale", "paper", "--resume").code == exits.OK
+    assert cli(*shlex.split(again)[1:]).code == exits.OK
 
 
 def test_a_scale_that_is_not_offered_is_said(cli, register):

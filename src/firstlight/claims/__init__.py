@@ -22,7 +22,7 @@ from firstlight.claims.needs import (
 )
 from firstlight.claims.pages import claims_page, errata_page, pages
 from firstlight.claims.registry import PAPERS, Paper, UnknownClaim, all_claims, find, paper_claims
-from firstlight.claims.verify import Moment, as_expected, raised, reproduce, rerun_command, verify
+from firstlight.claims.verify import Moment, as_expected, raised, reproduce, reproduce_command, rerun_command, verify
 
 __all__ = [
     "DATASETS",
@@ -51,6 +51,7 @@ __all__ = [
     "paper_claims",
     "raised",
     "reproduce",
+    "reproduce_command",
     "rerun_command",
     "verify",
 ]

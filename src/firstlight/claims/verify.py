@@ -1,5 +1,6 @@
 """Running checks: each claim becomes a `ClaimRecord`, whatever happens inside its check."""
 
+import shlex
 import time
 import traceback
 from collections.abc import Callable, Sequence
@@ -8,12 +9,10 @@ from pathlib import Path
 
 from firstlight.claims.claim import Claim, Outcome, Scale, Setting
 from firstlight.claims.needs import missing
-from firstlight.records.claim import ClaimRecord
+from firstlight.records.claim import RAISED, ClaimRecord
 from firstlight.records.facts import software_versions
 from firstlight.records.figure import FigureData
 from firstlight.records.store import Store
-
-_RAISED = "the check raised "
 
 
 @dataclass(frozen=True)
@@ -105,24 +104,35 @@ def reproduce(
 
 def raised(record: ClaimRecord) -> bool:
     """Whether the check itself broke; its traceback is then the record's evidence."""
-    return record.status == "inconclusive" and record.evidence.startswith(_RAISED)
+    return record.raised
 
 
 def as_expected(record: ClaimRecord) -> bool:
     """Whether the verdict is the expected one and was reached by the check, not by its breaking."""
-    return record.as_expected and not raised(record)
+    return record.as_expected
 
 
 def rerun_command(claim: Claim, setting: Setting) -> str:
     """What to type to run the check again.
 
     >>> from firstlight.claims import find
-    >>> rerun_command(find(["cogo.lemma-3"])[0], Setting("paper", seeds=(1, 2)))
-    'firstlight reproduce cogo.lemma-3 --scale paper --seed 1 --seed 2'
+    >>> rerun_command(find(["cogo.lemma-3"])[0], Setting("paper", seeds=(1, 2), data=Path("my data")))
+    "firstlight reproduce cogo.lemma-3 --scale paper --seed 1 --seed 2 --data 'my data'"
     """
-    words = ["firstlight", "reproduce", claim.id]
+    return reproduce_command([claim.id], setting)
+
+
+def reproduce_command(patterns: Sequence[str], setting: Setting, *more: str) -> str:
+    """What to type to check what the patterns match, quoted for a shell.
+
+    >>> reproduce_command(["li2.figure-*"], Setting(), "--resume")
+    "firstlight reproduce 'li2.figure-*' --resume"
+    """
+    words = ["firstlight", "reproduce", *patterns]
     words += ["--scale", setting.scale] if setting.scale != "quick" else []
-    return " ".join(words + [f"--seed {seed}" for seed in setting.seeds])
+    words += [word for seed in setting.seeds for word in ("--seed", str(seed))]
+    words += ["--data", str(setting.data)] if setting.data is not None else []
+    return shlex.join([*words, *more])
 
 
 def _outcome(claim: Claim, setting: Setting) -> Outcome:
@@ -134,7 +144,7 @@ def _outcome(claim: Claim, setting: Setting) -> Outcome:
             raise ValueError(f"{claim.id} holds as corrected, but no corrected statement is registered")
     except Exception as error:  # a broken check must not hide the verdicts of the others
         what = traceback.format_exception_only(error)[-1].strip()
-        return Outcome("inconclusive", None, None, evidence=f"{_RAISED}{what}\n{traceback.format_exc()}")
+        return Outcome("inconclusive", None, None, evidence=f"{RAISED}{what}\n{traceback.format_exc()}")
     return outcome
 
 

@@ -52,7 +52,9 @@ def reproduce(
                 progress=ClaimProgress(bar),
             )
         except KeyboardInterrupt:
-            again = " ".join(["firstlight reproduce", *patterns, f"--scale {scale}", "--resume"])
+            setting = claims.Setting(scale, tuple(seed or ()), data)
+            kept_in = ("--store", str(store)) if store is not None else ()
+            again = claims.reproduce_command(patterns, setting, *kept_in, "--resume")
             raise exits.Interrupted(f"verdicts so far are in {path}; `{again}` goes on") from None
         if report is not None:
             from firstlight.cli.pages import claim_figures

@@ -11,6 +11,9 @@ from firstlight.records.values import Value
 
 ClaimScale = Literal["quick", "paper"]
 
+RAISED = "the check raised "
+"""How the evidence begins when a check broke instead of deciding."""
+
 
 class ClaimRecord(Record):
     """A statement as printed and as corrected, what was measured and expected, and the verdict.
@@ -52,8 +55,13 @@ class ClaimRecord(Record):
 
     @property
     def as_expected(self) -> bool:
-        """Whether the verdict is the one the registry expects."""
-        return self.status == self.expected_verdict
+        """Whether the verdict is the one the registry expects, and was reached by the check, not by its breaking."""
+        return self.status == self.expected_verdict and not self.raised
+
+    @property
+    def raised(self) -> bool:
+        """Whether the check itself broke; its traceback is then the evidence."""
+        return self.status == "inconclusive" and self.evidence.startswith(RAISED)
 
     def _hashed(self) -> Any:
         # A record of a check with its own seeds keeps the digest it had before there was such a field.

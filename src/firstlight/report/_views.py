@@ -51,11 +51,12 @@ class ClaimView:
     versions: tuple[tuple[str, str], ...] = ()
     machine: str = ""
     anchor: str = ""
+    raised: bool = False
 
     @property
     def as_expected(self) -> bool:
-        """Whether the verdict is the one the registry expects."""
-        return self.status == self.expected_verdict
+        """Whether the verdict is the one the registry expects, and was reached by the check, not by its breaking."""
+        return self.status == self.expected_verdict and not self.raised
 
 
 @dataclass(frozen=True)
@@ -117,6 +118,7 @@ def claim_view(record: ClaimRecord) -> ClaimView:
         created=record.created,
         versions=tuple(record.versions.items()),
         machine=machine_text(record.machine),
+        raised=record.raised,
     )
 
 
