@@ -39,8 +39,8 @@ def fact_at_fixed_point(setting: Setting) -> Outcome:
         measured,
         {"relative residual, λ_FACT = 2λ": 0.0, "relative residual with (AYYᵀAH) ∘ σ′": 0.0},
         evidence=(
-            "FACT decays with (λ_FACT/2)‖θ‖², the isolated cost with λ‖θ‖². As λ → 0 the residual of the fit vanishes, and "
-            "−δ/2λ = (AYYᵀAH) ∘ σ′ takes its place."
+            "FACT decays with (λ_FACT/2)‖θ‖², the isolated cost with λ‖θ‖². As λ → 0 the residual of the fit "
+            "vanishes, and −δ/2λ = (AYYᵀAH) ∘ σ′ takes its place."
         ),
         seeds=seeds,
     )
@@ -122,9 +122,9 @@ def ridge_against_isolated(setting: Setting) -> Outcome:
         measured,
         dict.fromkeys(errors, 0.0),
         evidence=(
-            "With η = λ and an unpenalised output bias in place of P₁⊥ the two theories have the same second layer, and "
-            "the driving term of eq. 21 is Li₂'s G_F over η: what Li₂ reads as vanishing like η is, per unit of decay, "
-            "what moves the first layer here."
+            "With η = λ and an unpenalised output bias in place of P₁⊥ the two theories have the same second "
+            "layer, and the driving term of eq. 21 is Li₂'s G_F over η: what Li₂ reads as vanishing like η is, per "
+            "unit of decay, what moves the first layer here."
         ),
         seeds=(seed,),
     )
@@ -137,7 +137,7 @@ FACT_AT_ISOLATED_FIXED_POINT = Claim(
     statement="At a fixed point of eq. 21, WWᵀ = −(1/λ_FACT) Xᵀ δ Wᵀ with λ_FACT = 2λ, δ summed over samples.",
     check=fact_at_fixed_point,
     tolerance=IDENTITY,
-    tolerance_reason="proportional to the gradient that quasi-Newton steps leave, which rounding of 𝓡 bounds from below",
+    tolerance_reason="proportional to the gradient that quasi-Newton steps leave, which rounding bounds from below",
 )
 
 LI2_RIDGE_VS_ISOLATED = Claim(
@@ -145,8 +145,8 @@ LI2_RIDGE_VS_ISOLATED = Claim(
     title="Li₂'s ridge solution is the isolated second layer",
     locator="Li₂, eqs. 4 and 5; Geometry of grokking, eqs. 16 and 21",
     statement=(
-        "With η = λ and an output bias, V_ridge = φ(W) and G_F = λ·AYYᵀAH along a run of the isolated dynamics, so that "
-        "Ẇ = Xᵀ(G_F ∘ σ′)/λ − W."
+        "With η = λ and an output bias, V_ridge = φ(W) and G_F = λ·AYYᵀAH along a run of the isolated dynamics, so "
+        "that Ẇ = Xᵀ(G_F ∘ σ′)/λ − W."
     ),
     check=ridge_against_isolated,
     tolerance=EXACT,

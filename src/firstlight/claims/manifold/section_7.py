@@ -45,11 +45,12 @@ def delayed_generalisation(setting: Setting) -> Outcome:
     holds = at_chance <= 3 / p and reached and error < 0.01 and all(r.status == "finished" for r in runs.values())
     found = [step for step in ends.values() if step is not None]
     evidence = (
-        "Whether N(0, p^{−1/2}) is a variance or a deviation cannot be told from these curves: the first Euler step is far "
-        "larger than either."
+        "Whether N(0, p^{−1/2}) is a variance or a deviation cannot be told from these curves: the first Euler step is "
+        "far larger than either."
     )
     if setting.scale == "paper":
-        evidence = f"Perfect at {min(found, default=0)} to {max(found, default=0)} steps; the paper says about 2000. {evidence}"
+        spread = f"{min(found, default=0)} to {max(found, default=0)}"
+        evidence = f"Perfect at {spread} steps; the paper says about 2000. {evidence}"
     return Outcome(
         "holds" if holds else "fails",
         measured,
@@ -105,8 +106,9 @@ SECTION_7 = Claim(
     title="The embedding on its own generalises late",
     locator="Section 7.4.1",
     statement=(
-        "p = 37, d_h = 512, ReLU, f_s = 0.7, η = 0.001, T = 5000, five starts: though the training loss is exactly zero "
-        "throughout, test accuracy is not better than guessing for the first 500 steps and perfect after about 2000."
+        "p = 37, d_h = 512, ReLU, f_s = 0.7, η = 0.001, T = 5000, five starts: though the training loss is exactly "
+        "zero throughout, test accuracy is not better than guessing for the first 500 steps and perfect after about "
+        "2000."
     ),
     check=delayed_generalisation,
 )
@@ -116,9 +118,9 @@ FIGURE_4 = Claim(
     title="The embedding becomes circles in orthogonal planes",
     locator="Figure 4, Section 7.4.2",
     statement=(
-        "The norms of Re F_k and Im F_k equalise (circles of perfect aspect ratio), the features become orthogonal, and "
-        "their absolute values similar for the same frequency and dissimilar for different ones (each circle uses its own "
-        "hidden units)."
+        "The norms of Re F_k and Im F_k equalise (circles of perfect aspect ratio), the features become orthogonal, "
+        "and their absolute values similar for the same frequency and dissimilar for different ones (each circle "
+        "uses its own hidden units)."
     ),
     check=circles,
 )
