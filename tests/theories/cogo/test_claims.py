@@ -16,7 +16,7 @@ def test_verdict(claim):
 def test_paper_scale_of_figure_5_is_a_sweep_of_ninety_runs():
     specs = orders.sweep(Setting("paper")).expand()
     assert len(specs) == 3 * 6 * 5
-    assert {spec.model.width for spec in specs} == {512}
+    assert {spec.steps for spec in specs} == {10_000}
 
 
 def test_wrong_factors_fail(monkeypatch):

@@ -76,9 +76,9 @@ def potential_loss(solution: Solution) -> float:
     0.75
     """
     d = solution.group.order
-    A, B, C = split_weights(*solution.weights, solution.group)
+    W, V = solution.weights
     # Σ_gh A[g] B[h] U[gh] is d² Σ_{k≠0} r_kkk, which needs no convolution when z is there.
-    return _from_grams(A, B, C, d**2 * float(np.sum(np.real(diagonal(solution)[1:]))))
+    return _from_grams(W[:d], W[d:], V.T, d**2 * float(np.sum(np.real(diagonal(solution)[1:]))))
 
 
 def gram_loss(W: Float[np.ndarray, "twod q"], V: Float[np.ndarray, "q d"], group: Group) -> float:
@@ -105,28 +105,31 @@ def _from_grams(
 ) -> float:
     """The loss, given ⟨U, A ∗ B⟩."""
     d, q = A.shape
+    if not q:
+        return 1 - 1 / d
     U, mean_a, mean_b = C - C.mean(0), A.mean(0), B.mean(0)
     A, B = A - mean_a, B - mean_b
     shift = 2 * (mean_a + mean_b)
-    alpha, beta = A * (A + shift), B * (B + shift)
-    m_a, m_b = alpha.mean(0), beta.mean(0)
-    m = (shift / 2) ** 2 + m_a + m_b
-    main = np.concatenate([alpha - m_a, beta - m_b]) @ U.T
-    cross = _triple_gram(A, B, U) if q else 0.0
-    total = 4 * cross + d * np.sum(main**2) + d**2 * np.sum((U @ m) ** 2) - 4 * target
+    constant, main = U @ (shift / 2) ** 2, 0.0
+    for table in (A, B):
+        effect = (table * (table + shift)) @ U.T
+        mean = effect.mean(0)
+        constant = constant + mean
+        main += np.sum((effect - mean) ** 2)
+    total = 4 * _triple_gram(A, B, U) + d * main + d**2 * np.sum(constant**2) - 4 * target
     return float(total / d**2 + 1 - 1 / d)
 
 
-def _triple_gram(*tables: Float[np.ndarray, "d q"]) -> float:
-    """Σ_{jj′} of the product of the tables' Gram matrices; each is symmetric, and syrk computes half of it."""
-    q = tables[0].shape[1]
-    (syrk,) = get_blas_funcs(["syrk"], tables[:1])
-    triple = np.ones((q, q), order="F")
-    for table in tables:
-        by_rows = table.flags.c_contiguous
-        triple *= syrk(1.0, table.T if by_rows else table, trans=not by_rows, lower=1)
-    # The other triangle is zero.
-    return float(2 * triple.sum() - np.trace(triple))
+def _triple_gram(A: Float[np.ndarray, "d q"], B: Float[np.ndarray, "d q"], U: Float[np.ndarray, "d q"]) -> float:
+    """Σ_{jj′} of the product of three Gram matrices; each is symmetric, and syrk computes one triangle of it."""
+    (syrk,) = get_blas_funcs(["syrk"], (A,))
+    first, second, third = (
+        syrk(1.0, X.T if X.flags.c_contiguous else X, trans=not X.flags.c_contiguous, lower=1) for X in (A, B, U)
+    )
+    diagonal = np.sum(np.diagonal(first) * np.diagonal(second) * np.diagonal(third))
+    first *= second
+    # The other triangle is zero; .T makes the columns of BLAS the rows that vdot reads without a copy.
+    return float(2 * np.vdot(first.T, third.T) - diagonal)
 
 
 def table_loss(W: Float[np.ndarray, "twod q"], V: Float[np.ndarray, "q d"], group: Group) -> float:
