@@ -4,13 +4,13 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
 
-.PHONY: demo test lint format bench soak docs clean
+.PHONY: demo test lint format bench soak clean
 
 demo: $(VENV)/.base
 	$(BIN)/firstlight demo
 
 test: lint
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not soak and not integration"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not soak"
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

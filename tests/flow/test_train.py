@@ -235,7 +235,7 @@ def test_misspelled_options_and_misfits_are_refused() -> None:
     narrow = functools.partial(models.TwoLayer.init, inputs=14, width=8, outputs=5)
     with pytest.raises(ValueError, match="outputs of dimension 5, the task Z7 7"):
         flow.train(narrow, _split, steps=1)
-    with pytest.raises(ValueError, match="method must be one of auto, dense, gram; got 'gramm'. did you mean 'gram'"):
+    with pytest.raises(ValueError, match=r"method must be one of auto, dense, gram; got 'gramm'\. did you mean 'gram'"):
         _train_module._one_of("method", "gramm", ("auto", "dense", "gram"))
     with pytest.raises(ValueError, match="at least one lane"):
         flow.train_lanes([], loss=Loss(), steps=1)
