@@ -138,6 +138,22 @@ def test_an_exported_run_needs_no_firstlight(store, tmp_path):
     np.testing.assert_array_equal(load_file(folder / "weights/final.safetensors")["W"], WEIGHTS["final"]["W"])
 
 
+def test_an_export_takes_the_place_of_an_earlier_one(store, tmp_path):
+    folder = tmp_path / "out"
+    store.export_run(store.put_run(run(), WEIGHTS).id, folder)
+    (folder / "weights" / "mine.safetensors").write_bytes(b"")
+    plain = RunRecord(spec=RunSpec(seed=77), status="finished", table=Table([0], {"loss": [1.0]}))
+    store.export_run(store.put_run(plain, {"final": WEIGHTS["final"]}).id, folder)
+    found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    assert found == [
+        "record.json",
+        "spec.toml",
+        "table.csv",
+        "weights/final.safetensors",
+        "weights/mine.safetensors",
+    ]
+
+
 def test_claims_are_kept_and_the_latest_is_shown(store):
     old, new = claim(measured=1.0), claim(measured=2.0, status="fails")
     for record in (old, new, new, claim(scale="paper"), claim("agf.figure-5")):

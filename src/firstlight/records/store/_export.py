@@ -23,9 +23,21 @@ def export_run(record: RunRecord, blobs: Blobs, directory: Path) -> Path:
         contents[f"table{SAFETENSORS}"] = pack(arrays)
     for name, digest in record.weights.items():
         contents[f"weights/{name}{SAFETENSORS}"] = blobs.read(digest + SAFETENSORS)
+    stale = _exported(directory) - contents.keys()
     for name, content in contents.items():
         write_atomically(directory / name, content)
+    for name in stale:
+        (directory / name).unlink(missing_ok=True)
     return directory
+
+
+def _exported(directory: Path) -> set[str]:
+    """The files of arrays that an earlier export wrote there; a folder's other files are not ours."""
+    try:
+        earlier = RunRecord.from_json((directory / "record.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return set()
+    return {f"table{SAFETENSORS}", *(f"weights/{name}{SAFETENSORS}" for name in earlier.weights)}
 
 
 def _csv(record: RunRecord) -> str:
