@@ -82,7 +82,8 @@ def test_a_truncated_store_says_so_and_keeps_what_is_left(path, tmp_path, kept):
     before = path.read_bytes()
     report = check_store(path)
     assert not report.ok
-    assert report.lines()[0] == f"{path} is damaged: nothing readable."
+    assert report.lines()[0] == f"{path} is damaged."
+    assert "store check" not in "\n".join(report.lines())
     if len(before) > 20_000:
         repaired = repair_store(path, tmp_path / "new.sqlite")
         assert "lost: whatever was in the damaged parts of the file" in "\n".join(repaired.lines())
@@ -95,7 +96,7 @@ def test_a_truncated_store_says_so_and_keeps_what_is_left(path, tmp_path, kept):
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("kind", ["garbage", "text", "foreign", "folder"])
+@pytest.mark.parametrize("kind", ["garbage", "text", "foreign"])
 def test_what_is_not_a_store_is_refused(path, kind, tmp_path):
     path.unlink()
     if kind == "garbage":
@@ -106,14 +107,22 @@ def test_what_is_not_a_store_is_refused(path, kind, tmp_path):
         connection = sqlite3.connect(path)
         connection.executescript("CREATE TABLE runs (id TEXT); INSERT INTO runs VALUES ('a');")
         connection.close()
-    else:
-        path.mkdir()
     for mode in ("r", "rw"):
         with pytest.raises(StoreError, match=rf"is damaged: .*{WAY_OUT}"):
             Store(path, mode)
     assert not check_store(path).ok
-    with pytest.raises(StoreError, match=r"nothing in .* is readable|is a folder; name the file"):
+    with pytest.raises(StoreError, match=r"nothing in .* is readable"):
         repair_store(path, tmp_path / "new.sqlite")
+
+
+def test_a_folder_is_not_a_damaged_store(tmp_path):
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    new = tmp_path / "new.sqlite"
+    for use in (Store, lambda f: Store(f, "rw"), check_store, lambda f: repair_store(f, new)):
+        with pytest.raises(StoreError, match=r"runs is a folder; name the file of the store, such as .*runs\.sqlite"):
+            use(folder)
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
 
 def test_a_flipped_byte_anywhere_in_the_header_is_harmless_or_found_and_can_be_mended(tmp_path):

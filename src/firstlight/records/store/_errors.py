@@ -10,7 +10,14 @@ from typing import Any
 
 
 class StoreError(RuntimeError):
-    """A store that cannot be opened, read or written: what happened, and the way out."""
+    """A store that cannot be opened, read or written: what happened, and the way out.
+
+    `problem` is what happened without the way out, for those who are on it already.
+    """
+
+    def __init__(self, message: str, problem: str = "") -> None:
+        super().__init__(message)
+        self.problem = problem or message
 
 
 class Damage(ValueError):
@@ -22,8 +29,15 @@ def damaged(path: str | os.PathLike[str], problem: str) -> StoreError:
     return StoreError(
         f"the store {path} is damaged: {problem}. It was left as it is. "
         f"List the damage with `firstlight store check {path}`, "
-        f"and save all that is readable into a new store with `firstlight store repair {path} NEW.sqlite`."
+        f"and save all that is readable into a new store with `firstlight store repair {path} NEW.sqlite`.",
+        problem,
     )
+
+
+def require_no_folder(path: Path) -> None:
+    """Refuse a folder where the file of a store is meant."""
+    if path.is_dir():
+        raise StoreError(f"{path} is a folder; name the file of the store, such as {path}/runs.sqlite.")
 
 
 def require_types(table: str, row: Sequence[Any], *types: type | UnionType) -> None:

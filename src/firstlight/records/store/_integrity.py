@@ -11,7 +11,7 @@ from firstlight.records.fit import FitRecord
 from firstlight.records.store import _documents, _runs
 from firstlight.records.store._blobs import Blobs, blobs_of
 from firstlight.records.store._database import Database, open_reader
-from firstlight.records.store._errors import Damage, StoreError
+from firstlight.records.store._errors import Damage, StoreError, require_no_folder
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class IntegrityReport:
 
     def lines(self) -> list[str]:
         """The report for a reader, one finding per line, the verdict first."""
-        held = ", ".join(f"{count} {what}" for what, count in self.counts) or "nothing readable"
+        held = ", ".join(f"{count} {what}" for what, count in self.counts)
         verdict = "sound" if self.ok else "damaged"
-        lines = [f"{self.path} is {verdict}: {held}."]
+        lines = [f"{self.path} is {verdict}: {held}." if held else f"{self.path} is {verdict}."]
         for words, found in (
             ("database", self.database),
             ("damaged record", self.records),
@@ -55,14 +55,15 @@ class IntegrityReport:
 
 
 def check_store(path: str | os.PathLike[str]) -> IntegrityReport:
-    """Check a store that may be too damaged to open; only a missing file is an error."""
+    """Check a store that may be too damaged to open; only a missing file, or a folder, is an error."""
     file = Path(path)
+    require_no_folder(file)
     if not file.exists():
         raise StoreError(f"there is no store at {file}.")
     try:
         database = open_reader(file)
     except StoreError as error:
-        return IntegrityReport(file, database=(str(error),))
+        return IntegrityReport(file, database=(error.problem,))
     try:
         return inspect(file, database, blobs_of(file))
     finally:
@@ -82,7 +83,7 @@ def inspect(path: Path, database: Database, blobs: Blobs) -> IntegrityReport:
                 for kind in ("runs", "claims", "fits", "figures")
             )
     except StoreError as error:
-        return IntegrityReport(path, database=(str(error),))
+        return IntegrityReport(path, database=(error.problem,))
     return IntegrityReport(
         path,
         database=complaints,

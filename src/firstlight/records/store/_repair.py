@@ -18,7 +18,7 @@ from firstlight.records.run import RunRecord
 from firstlight.records.store import _documents, _runs, _schema
 from firstlight.records.store._blobs import SAFETENSORS, Blobs, blobs_of
 from firstlight.records.store._database import connect, has_log, log_of, open_writer, outside_problem
-from firstlight.records.store._errors import SQLITE_ERRORS, Damage, StoreError
+from firstlight.records.store._errors import SQLITE_ERRORS, Damage, StoreError, require_no_folder
 from firstlight.records.store._lock import WriterLock
 from firstlight.records.table import Row
 
@@ -73,8 +73,7 @@ def repair_store(path: str | os.PathLike[str], output: str | os.PathLike[str]) -
         raise StoreError(f"{target} exists already; name a file that does not, to keep the saved records in.")
     if not source.exists() and not has_log(source):
         raise StoreError(f"there is no store at {source}.")
-    if source.is_dir():
-        raise StoreError(f"{source} is a folder; name the file of the store, such as {source}/runs.sqlite.")
+    require_no_folder(source)
     blobs, lock = blobs_of(source), WriterLock(source)
     try:
         found = _best(source, blobs)

@@ -21,7 +21,7 @@ from firstlight.records.status import RunStatus
 from firstlight.records.store import _documents, _runs
 from firstlight.records.store._blobs import SAFETENSORS, blobs_of, pack, unpack
 from firstlight.records.store._database import open_reader, open_writer
-from firstlight.records.store._errors import StoreError, damaged
+from firstlight.records.store._errors import StoreError, damaged, require_no_folder
 from firstlight.records.store._integrity import IntegrityReport, inspect
 from firstlight.records.store._lock import WriterLock
 from firstlight.records.store._stream import ResumePoint, RunHandle, remove_unlinked
@@ -53,6 +53,7 @@ class Store:
             raise ValueError(f"mode is 'r' or 'rw'; got {mode!r}")
         self.path = Path(path)
         self.mode = mode
+        require_no_folder(self.path)
         self._blobs = blobs_of(self.path)
         self._handles: dict[str, RunHandle] = {}
         self._lock = WriterLock(self.path) if mode == "rw" else None
