@@ -176,6 +176,14 @@ def test_an_interrupted_run_is_kept_and_says_how_to_go_on(spec, folder, cli):
     before = cli("runs", "list", "--json").json[0]
     assert before["status"] == "interrupted"
     assert 0 < before["steps"] < 200_000
+    kept = folder / ".firstlight" / "store.sqlite.checkpoints"
+    shutil.copytree(kept, folder / "copy")
+    assert "removed 0 files" in cli("store", "gc").out
+    assert cli("runs", "delete", before["id"], "--yes").code == exits.OK
+    assert not kept.exists()
+    shutil.copytree(folder / "copy", kept)
+    assert "removed 1 file that" in cli("store", "gc").out
+    assert not kept.exists()
 
 
 def _steps(path) -> int:

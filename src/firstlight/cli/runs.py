@@ -114,6 +114,7 @@ def delete(
 ) -> int:
     """Remove runs and their files; this cannot be undone."""
     from firstlight.records import Store
+    from firstlight.runs import clear_checkpoints
 
     if not ids:
         raise exits.UserError("delete needs the id of a run; `firstlight runs list` shows them")
@@ -123,6 +124,7 @@ def delete(
             raise exits.UserError("nothing was deleted; --yes deletes without asking")
         for id in found:
             print(f"deleted {kept.delete_run(id)}")
+        clear_checkpoints(kept)
     return exits.OK
 
 

@@ -49,12 +49,13 @@ def repair(
 def gc(path: StorePath = None, /) -> int:
     """Delete files that no record needs, and give the space of deleted records back."""
     from firstlight.records import Store, StoreError
+    from firstlight.runs import clear_checkpoints
 
     where = store_path(path)
     if not where.exists():
         raise StoreError(f"there is no store at {where}.")
     with Store(where, "rw") as kept:
-        removed = kept.collect_garbage()
+        removed = (*kept.collect_garbage(), *clear_checkpoints(kept))
         kept.vacuum()
     print(f"removed {len(removed)} file{'s' * (len(removed) != 1)} that no record needed")
     return exits.OK

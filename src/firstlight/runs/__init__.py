@@ -7,7 +7,7 @@
 'finished'
 """
 
-from firstlight.runs._checkpoints import OVER
+from firstlight.runs._checkpoints import OVER, clear_checkpoints
 from firstlight.runs._compute import Outcome, batch_key, batches, compute, failure
 from firstlight.runs._lenses import lenses
 from firstlight.runs._models import load_model
@@ -22,6 +22,7 @@ __all__ = [
     "batch_key",
     "batches",
     "check",
+    "clear_checkpoints",
     "compute",
     "failure",
     "figure_data",

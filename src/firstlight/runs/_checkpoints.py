@@ -14,6 +14,14 @@ OVER = ("finished", "diverged")
 _MANIFEST = "runs.txt"
 
 
+def clear_checkpoints(store: Store) -> tuple[str, ...]:
+    """Remove the state of runs that are over or deleted from beside a store; returns the names of the files.
+
+    The store is open for writing, so that no other process trains into it.
+    """
+    return Checkpoints(store).clear()
+
+
 class Checkpoints:
     """The checkpoint folders of one store, one for each call of the training engine, with a file per run."""
 
@@ -38,11 +46,19 @@ class Checkpoints:
         if not self._folders():
             shutil.rmtree(self.root, ignore_errors=True)
 
-    def clear(self) -> None:
-        """Remove what a killed process left of runs that are over by now, or no longer in the store."""
+    def clear(self) -> tuple[str, ...]:
+        """Remove the state of runs that are over by now, or no longer in the store; returns the files' names."""
+        removed: list[str] = []
         for folder in self._folders():
-            if all(self._store.run_status(id) in (*OVER, None) for id in _ids(folder)):
+            ids = _ids(folder)
+            done = [place for place, id in enumerate(ids) if self._store.run_status(id) in (*OVER, None)]
+            files = [file for place in done for file in folder.glob(f"lane-{place}-*.safetensors")]
+            removed += [file.name for file in files]
+            for file in files:
+                file.unlink(missing_ok=True)
+            if len(done) == len(ids):
                 self.discard(folder)
+        return tuple(removed)
 
     def _folders(self) -> list[Path]:
         return sorted(path for path in self.root.iterdir() if path.is_dir()) if self.root.is_dir() else []
