@@ -50,6 +50,14 @@ def test_the_story_without_classes_without_test_rows_and_of_bad_ends():
     assert "diverged at step 30 (the loss was nan); until then it memorised" in diverged
 
 
+def test_values_are_told_at_the_step_they_were_recorded_at():
+    table = Table([0, 1], {"train_accuracy": [0.0, 0.1], "test_accuracy": [0.0, 0.0]})
+    cut = RunRecord(spec=RunSpec(steps=9), status="interrupted", steps=7, table=table)
+    said = runs.summarise(cut)["story"]
+    assert said.startswith("Z71: interrupted at step 7 of 9; until then it did not memorise")
+    assert "(train accuracy 0.100 after 1 step)" in said
+
+
 def test_figures_show_the_table_and_mark_the_steps():
     both = {"train_accuracy": [0, 1, 1, 1], "test_accuracy": [0, 0, 0, 1], "train_loss": [1, 0.5, 0.2, 0.1]}
     accuracy, loss = runs.figure_data(record(**both))
@@ -69,7 +77,9 @@ def test_lenses_measure_summarise_and_draw():
         at_end = np.linalg.norm(outcome.weights["final"][name])
         np.testing.assert_allclose(seen.table[f"norm.{name}"][-1], at_end, rtol=1e-6)
         np.testing.assert_allclose(seen.summary["norms"]["last"][name], at_end, rtol=1e-6)
-    assert [shown.title for shown in runs.figure_data(seen)] == ["Z5", "Z5", "Norms of the weights"]
+    drawn = runs.figure_data(seen)
+    assert [shown.title for shown in drawn] == ["Z5", "Z5", "Norms of the weights"]
+    assert {shown.x.label for shown in drawn} == {"epoch"}
 
 
 def test_a_lens_that_fails_to_summarise_does_not_cost_the_run(monkeypatch):

@@ -121,6 +121,8 @@ def build_model(spec: ModelSpec, inputs: int, outputs: int, seed: int) -> Model:
 def snapshot_steps(spec: RunSpec) -> tuple[int, ...]:
     """`spec.snapshots` of the recorded steps, spread evenly over them, the first and the last included.
 
+    A single one is the first, since the weights at the end are kept in any case.
+
     >>> snapshot_steps(RunSpec.model_validate({"steps": 40, "snapshots": 3, "recording": {"every": 10}}))
     (0, 20, 40)
     """

@@ -7,7 +7,7 @@ import numpy as np
 
 from firstlight.flow import Lens
 from firstlight.records import FigureData, GroupTask, RunRecord, figure
-from firstlight.runs._lenses import lenses
+from firstlight.runs._lenses import clock, lenses
 
 LEVEL = 0.99
 """The accuracy at which a set counts as learned."""
@@ -76,7 +76,7 @@ def _subject(record: RunRecord) -> str:
 def _happened(record: RunRecord, values: Mapping[str, Any]) -> str:
     ended = record.message.splitlines()[0].rstrip(".") if record.message else ""
     if record.status == "failed":
-        return f"failed after {record.steps} steps: {ended}"
+        return f"failed after {_steps(record.steps)}: {ended}"
     told = _learned(record, values)
     if record.status == "diverged":
         return f"diverged at step {record.steps} ({ended}); until then it {told}"
@@ -85,8 +85,14 @@ def _happened(record: RunRecord, values: Mapping[str, Any]) -> str:
     return told
 
 
+def _steps(count: int) -> str:
+    return f"{count} step{'s' * (count != 1)}"
+
+
 def _learned(record: RunRecord, values: Mapping[str, Any]) -> str:
-    final, after = values["final"], f"after {record.steps} steps"
+    # The values are those of the last row, which an end between two recorded steps leaves behind.
+    seen = int(record.table.step[-1]) if len(record.table) else record.steps
+    final, after = values["final"], f"after {_steps(seen)}"
     if "train_accuracy" not in final:
         losses = {half: final.get(f"{half}_loss") for half in ("train", "test")}
         shown = [f"{half} loss {loss:.3g}" for half, loss in losses.items() if loss is not None]
@@ -100,7 +106,7 @@ def _learned(record: RunRecord, values: Mapping[str, Any]) -> str:
     test = f"test accuracy {final['test_accuracy']:.3f} {after}"
     if generalised is not None:
         wait = generalised - (generalised if memorised is None else memorised)
-        later = f", {wait} steps later" if wait > 0 else ""
+        later = f", {_steps(wait)} later" if wait > 0 else ""
         return f"{train}, generalised at step {generalised}{later} ({test})"
     return f"{train} {'but' if memorised is not None else 'and'} did not generalise ({test})"
 
@@ -108,8 +114,6 @@ def _learned(record: RunRecord, values: Mapping[str, Any]) -> str:
 def learning_curves(record: RunRecord) -> tuple[FigureData, ...]:
     """Accuracy (if targets are classes) and loss over the run; the steps at which it learned are marked."""
     table, spec = record.table, record.spec
-    clock = "step" if spec.optimizer.batch_size else "epoch"
-    x = figure.Axis(clock, scale="linear" if spec.recording.points is None else "symlog")
     marks = {word: first_step(record, f"{half}_accuracy") for word, half in _MARKS}
     shown = []
     for y in (figure.Axis("accuracy"), figure.Axis("loss", scale="log")):
@@ -118,7 +122,7 @@ def learning_curves(record: RunRecord) -> tuple[FigureData, ...]:
             shown.append(
                 figure.curves(
                     [figure.Series(half, table.step, table[f"{half}_{y.label}"]) for half in halves],
-                    x=x,
+                    x=clock(spec),
                     y=y,
                     title=spec.name or _subject(record),
                     vertical={word: step for word, step in marks.items() if step is not None},
