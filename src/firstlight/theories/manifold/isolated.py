@@ -16,6 +16,8 @@ from firstlight.tasks import Inputs, Split
 from firstlight.theories.manifold.assumptions import AssumptionFails, require_full_row_rank
 from firstlight.theories.manifold.zero_loss import Times
 
+Weights = Float[Array | np.ndarray, "d K"]
+
 _BLOCKS = 4
 
 
@@ -95,7 +97,7 @@ def dual(problem: Isolated, H: Float[Array, "n K"], *, differentiable: bool = Tr
     return B - B.mean(0) if problem.bias else B
 
 
-def velocity(problem: Isolated, W: Float[Array, "d K"]) -> Float[Array, "d K"]:
+def velocity(problem: Isolated, W: Weights) -> Float[Array, "d K"]:
     r"""What eq. 21 says W does, exact for every λ, σ and bias.
 
     $$\dot W = X^\top\big((AYY^\top AH)\odot\sigma'(XW)\big) - W = -\tfrac{1}{2\lambda}\nabla\mathcal R(W)$$
@@ -118,7 +120,7 @@ def velocity(problem: Isolated, W: Float[Array, "d K"]) -> Float[Array, "d K"]:
     return X.T @ back - W
 
 
-def cost(problem: Isolated, W: Float[Array, "d K"]) -> Float[Array, ""]:
+def cost(problem: Isolated, W: Weights) -> Float[Array, ""]:
     r"""The cost of the isolated layer in units of λ.
 
     $$\mathcal R/\lambda = \|W\|^2 + \operatorname{tr} Y^\top A Y$$
@@ -130,7 +132,7 @@ def cost(problem: Isolated, W: Float[Array, "d K"]) -> Float[Array, ""]:
     return jnp.sum(W**2) + jnp.sum(jnp.asarray(problem.Y, W.dtype) * B)
 
 
-def output_layer(problem: Isolated, W: Float[Array, "d K"]) -> tuple[Float[Array, "K M"], Float[Array, " M"]]:
+def output_layer(problem: Isolated, W: Weights) -> tuple[Float[Array, "K M"], Float[Array, " M"]]:
     """φ(W) = V = HᵀAY, the ridge solution (eq. 16) or at λ = 0 that of least norm, and the bias c (zero without)."""
     W = jnp.asarray(W)
     H = problem.activation(problem.inputs.project(W))
@@ -139,7 +141,7 @@ def output_layer(problem: Isolated, W: Float[Array, "d K"]) -> tuple[Float[Array
     return V, (Y - H @ V).mean(0) if problem.bias else jnp.zeros(Y.shape[1], W.dtype)
 
 
-def predict(problem: Isolated, W: Float[Array, "d K"], inputs: Inputs) -> Float[Array, "m M"]:
+def predict(problem: Isolated, W: Weights, inputs: Inputs) -> Float[Array, "m M"]:
     """The outputs σ(XW)V + c on other inputs, with V and c the best for W on the training rows."""
     V, c = output_layer(problem, W)
     return problem.activation(inputs.project(jnp.asarray(W))) @ V + c
