@@ -78,7 +78,8 @@ def test_arrays_come_from_the_data_folder_and_are_those_of_the_digest(tmp_path, 
     task = {"kind": "arrays", "path": "mine.npz", "split": {"count": 4}}
     assert "give its folder with --data or FIRSTLIGHT_DATA" in one_line({"task": task, "model": model})
     by_argument = runs.resolve(spec_from_mapping({"task": task, "model": model}), data=tmp_path)
-    monkeypatch.setenv("FIRSTLIGHT_DATA", str(tmp_path))
+    monkeypatch.setenv("HOME", str(tmp_path.parent))
+    monkeypatch.setenv("FIRSTLIGHT_DATA", f"~/{tmp_path.name}")
     by_variable = runs.resolve(spec_from_mapping({"task": task, "model": model}))
     assert by_argument.id == by_variable.id
     assert by_variable.spec.task.digest == digest_arrays(tmp_path / "mine.npz")

@@ -1,9 +1,10 @@
 """What a check needs beyond the package itself: optional extras and large data sets."""
 
 import importlib.util
-import os
 from collections.abc import Sequence
 from pathlib import Path
+
+from firstlight.records.files import data_directory as data_directory
 
 EXTRAS = {"torch": "torch", "cluster": "distributed", "tables": "pyarrow"}
 """Extra of the package → the module that shows that it is installed."""
@@ -33,12 +34,6 @@ def install_command(extra: str) -> str:
     "pip install 'firstlight[torch]'"
     """
     return f"pip install 'firstlight[{extra}]'"
-
-
-def data_directory(given: str | os.PathLike[str] | None = None) -> Path | None:
-    """The folder with large data: the one given, else `FIRSTLIGHT_DATA`, else None."""
-    chosen = given or os.environ.get("FIRSTLIGHT_DATA")
-    return Path(chosen).expanduser() if chosen else None
 
 
 def _missing(need: str, data: Path | None) -> str:

@@ -53,7 +53,7 @@ def docs(
 ) -> int:
     """Write docs/claims.md and docs/errata.md from the registry."""
     from firstlight.claims import pages
-    from firstlight.records.figure import write_atomically
+    from firstlight.records.files import write_atomically
 
     stale = [
         folder / name

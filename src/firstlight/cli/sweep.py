@@ -66,7 +66,7 @@ def sweep(
 
 
 def _write_csv(frame: Any, path: Path) -> None:
-    from firstlight.records.figure import write_atomically
+    from firstlight.records.files import write_atomically
 
     write_atomically(path, frame.to_csv(index=False).encode())
 

@@ -11,7 +11,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from firstlight.flow._program import State
-from firstlight.records.figure import write_atomically
+from firstlight.records.files import write_atomically
 
 FORMAT = 1
 

@@ -1,6 +1,5 @@
 """Groups from their names."""
 
-import difflib
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -19,6 +18,7 @@ from firstlight.groups._constructors import (
 )
 from firstlight.groups._group import Group
 from firstlight.groups._laws import MAX_ORDER, check_order
+from firstlight.records.suggestion import closest
 
 _ATOM = re.compile(r"(Z|C|S|A|D|Q|Dic|F|SL2)_?\(?(\d{1,9})\)?(?:\^(\d{1,9}))?", re.IGNORECASE)
 _KNOWN = "Z5 (cyclic), S4, A5, D7 (order 14), Dic3 (order 12), Q8, F21, SL2(3), powers Z2^3 and products Z5xZ6"
@@ -98,9 +98,9 @@ def _unknown(part: str, name: str) -> str:
     letters = re.sub(r"[^a-z]", "", part.lower())
     digits = "".join(re.findall(r"\d+", part)[-1:])
     written = [_written(family, digits) for family in ("Z", "S", "A", "D", "Dic", "Q", "F", "SL2")]
-    close = difflib.get_close_matches(letters, _ALIASES, n=1, cutoff=0.7)
-    guesses = [_written(_ALIASES[close[0]], digits)] if close else difflib.get_close_matches(part, written, n=1)
-    hint = f"did you mean {guesses[0]!r}? " if guesses and guesses[0] != part else ""
+    close = closest(letters, _ALIASES, cutoff=0.7)
+    guess = _written(_ALIASES[close], digits) if close else closest(part, written)
+    hint = f"did you mean {guess!r}? " if guess not in ("", part) else ""
     where = f" in {name!r}" if part != name else ""
     return f"unknown group {part!r}{where}; {hint}Known names: {_KNOWN}"
 

@@ -9,7 +9,8 @@ import matplotlib
 from firstlight.plots._draw import draw_figure
 from firstlight.plots._frame import style
 from firstlight.plots._theme import Theme
-from firstlight.records.figure import FigureData, write_atomically
+from firstlight.records.figure import FigureData
+from firstlight.records.files import write_atomically
 
 # Without these dates and versions, the same figure gives the same bytes.
 _METADATA = {

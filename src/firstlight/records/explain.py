@@ -3,12 +3,13 @@
 import json
 import types
 from collections.abc import Iterator, Sequence
-from difflib import get_close_matches
 from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 import annotated_types
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
+
+from firstlight.records.suggestion import closest
 
 
 class SpecError(ValueError):
@@ -133,10 +134,10 @@ def _guess(place: Place, key: str, model: type[BaseModel]) -> str:
 
 def _similar(key: str, names: Sequence[str]) -> str:
     """The name meant by a misspelling, a beginning (`frac`) or initials (`lr`); empty when there is none."""
-    close = get_close_matches(key, names, n=1, cutoff=0.75)
+    close = closest(key, names, cutoff=0.75)
     begun = [name for name in names if len(key) > 2 and name.startswith(key)]
     initials = [name for name in names if "_" in name and key == "".join(word[0] for word in name.split("_"))]
-    return next(iter(close + begun + initials), "")
+    return close or next(iter(begun + initials), "")
 
 
 def _leaves(model: type[BaseModel], prefix: str = "") -> Iterator[str]:
@@ -187,8 +188,8 @@ def _list(words: Sequence[Any], last: str = ", ") -> str:
 
 
 def _meant(given: Any, choices: Sequence[Any]) -> str:
-    close = get_close_matches(given, [str(c) for c in choices], n=1, cutoff=0.6) if isinstance(given, str) else []
-    return f"; did you mean {_list(close)}?" if close else ""
+    close = closest(given, map(str, choices)) if isinstance(given, str) else ""
+    return f"; did you mean {_list([close])}?" if close else ""
 
 
 def _short(value: Any, limit: int = 70) -> str:

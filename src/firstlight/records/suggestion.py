@@ -4,11 +4,20 @@ import difflib
 from collections.abc import Iterable
 
 
+def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """The known name that is most like the given one, or nothing when none is alike.
+
+    >>> closest("rleu", ["relu", "tanh"]), closest("x", ["relu", "tanh"])
+    ('relu', '')
+    """
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)), "")
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A hint such as "did you mean 'relu'? ", or nothing when no known name is close.
 
     >>> did_you_mean("rleu", ["relu", "tanh"])
     "did you mean 'relu'? "
     """
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f"did you mean {close[0]!r}? " if close else ""
+    close = closest(name, known)
+    return f"did you mean {close!r}? " if close else ""

@@ -12,7 +12,8 @@ from typing import Any, TypeVar
 
 from firstlight import plots
 from firstlight.records import ClaimRecord, FigureData, RunRecord
-from firstlight.records.figure import unpack_panels, write_atomically
+from firstlight.records.figure import unpack_panels
+from firstlight.records.files import write_atomically
 from firstlight.report._format import duration, text_of
 from firstlight.report._views import (
     ClaimView,

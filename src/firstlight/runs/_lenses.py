@@ -3,11 +3,11 @@
 import functools
 import importlib
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from firstlight import flow
 from firstlight.records import FigureData, RunRecord, RunSpec, SpecError, figure
+from firstlight.records.suggestion import closest
 
 _THEORIES: tuple[str, ...] = (
     "firstlight.theories.li2",
@@ -90,8 +90,8 @@ def select_lenses(spec: RunSpec) -> tuple[flow.Lens, ...]:
     known, problems = lenses(), []
     for i, name in enumerate(spec.lenses):
         if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f'did you mean "{close[0]}"? ' if close else ""
+            close = closest(name, known)
+            hint = f'did you mean "{close}"? ' if close else ""
             problems.append(f'lenses[{i}]: unknown lens "{name}"; {hint}The lenses are {", ".join(known)}')
         elif reason := known[name].refuses(spec):
             problems.append(f'lenses[{i}]: "{name}" does not apply to this run: {reason}')

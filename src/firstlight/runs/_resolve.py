@@ -14,11 +14,11 @@ import numpy as np
 
 from firstlight import flow, groups, models, tasks
 from firstlight.records import ArraysTask, GroupTask, ParityTask, RunSpec, SpecError, digest_arrays, run_id
+from firstlight.records.files import DATA_VARIABLE, data_directory
 from firstlight.records.spec import ModelSpec, TwoLayerModel
 from firstlight.runs._lenses import observables, select_lenses
 from firstlight.runs._names import check_layer_rates, check_stop
 
-DATA_VARIABLE = "FIRSTLIGHT_DATA"
 Model = models.TwoLayer | models.Deep
 
 
@@ -206,8 +206,8 @@ def _arrays_task(task: ArraysTask, data: str | os.PathLike[str] | None) -> tasks
 
 def _find(path: str, data: str | os.PathLike[str] | None) -> Path:
     """The file itself, or the one of that name in the data folder."""
-    folder = data or os.environ.get(DATA_VARIABLE)
-    places = [Path(path)] + ([Path(folder) / path] if folder else [])
+    folder = data_directory(data)
+    places = [Path(path)] + ([folder / path] if folder else [])
     for place in places:
         if place.exists():
             return place

@@ -14,7 +14,6 @@ One constructor per kind checks the shapes; `firstlight.plots` draws the result 
 
 from firstlight.records.figure._bars import bars, histogram, spectrum
 from firstlight.records.figure._data import KINDS, Axis, FigureData, Kind, Scale
-from firstlight.records.figure._files import write_atomically
 from firstlight.records.figure._lines import curves, scatter, staircase
 from firstlight.records.figure._maps import alignment, circles, grid, heatmap, phase
 from firstlight.records.figure._panels import panels, unpack_panels
@@ -41,5 +40,4 @@ __all__ = [
     "staircase",
     "unpack_panels",
     "unpack_series",
-    "write_atomically",
 ]

@@ -14,7 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from firstlight.records.canonical import canonical_json
-from firstlight.records.figure._files import write_atomically
+from firstlight.records.files import write_atomically
 
 Kind = Literal[
     "curves",

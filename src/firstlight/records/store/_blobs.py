@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from firstlight.records.figure import write_atomically
+from firstlight.records.files import write_atomically
 from firstlight.records.store._errors import StoreError
 
 SAFETENSORS = ".safetensors"

@@ -4,7 +4,7 @@ import csv
 import io
 from pathlib import Path
 
-from firstlight.records.figure import write_atomically
+from firstlight.records.files import write_atomically
 from firstlight.records.run import RunRecord
 from firstlight.records.specfile import dump_toml
 from firstlight.records.store._blobs import SAFETENSORS, Blobs, pack

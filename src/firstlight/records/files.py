@@ -1,4 +1,4 @@
-"""Writing a file so that a reader finds the old one or the new one, never half of one."""
+"""Files around the records: written so that a reader finds the old or the new one, and where data are found."""
 
 import os
 import tempfile
@@ -30,3 +30,17 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> Path:
         Path(name).unlink(missing_ok=True)
         raise
     return target
+
+
+DATA_VARIABLE = "FIRSTLIGHT_DATA"
+"""The environment variable that names the folder with large data."""
+
+
+def data_directory(given: str | os.PathLike[str] | None = None) -> Path | None:
+    """The folder with large data: the one given, else that of `FIRSTLIGHT_DATA`, else None; `~` is the home.
+
+    >>> data_directory("data").name
+    'data'
+    """
+    chosen = given or os.environ.get(DATA_VARIABLE)
+    return Path(chosen).expanduser() if chosen else None
