@@ -195,7 +195,6 @@ def test_the_frame_of_runs_is_tidy(store):
 
 def test_a_run_in_progress_is_seen_as_interrupted_with_the_rows_so_far(store, path):
     with Store(path) as reader, store.open_run(RunSpec()) as handle:
-        assert handle.resume is None
         handle.append(0, {"loss": 1.0, "v": np.zeros(2)})
         assert len(reader.get_run(handle.id).table) == 0
         handle.commit()
@@ -219,56 +218,20 @@ def test_many_rows_are_committed_as_they_come(store, path):
     assert len(store.get_run(RunSpec()).table) == 100
 
 
-def test_an_interrupted_run_goes_on_from_its_checkpoint(store, path):
+def test_an_interrupted_run_shows_what_was_seen_until_it_is_begun_anew(store):
     with store.open_run(RunSpec()) as handle:
-        for step in (0, 10, 20, 30):
-            handle.append(step, {"loss": float(step)})
-            if step == 10:
-                handle.checkpoint(step, {"old": np.zeros(1)})
-            if step == 20:
-                handle.checkpoint(step, {"W": np.full(2, step)})
+        handle.append(30, {"loss": 1.0})
         before = handle.finish("interrupted", message="Ctrl-C")
-    assert (before.message, before.steps, len(before.table)) == ("Ctrl-C", 30, 4)
-    assert len(list(path.parent.glob("*.blobs/??/*"))) == 1
+    assert (before.message, before.steps, len(before.table)) == ("Ctrl-C", 30, 1)
     with store.open_run(RunSpec()) as again:
-        assert (again.resume.step, again.resume.table["loss"].tolist()) == (20, [0.0, 10.0, 20.0])
-        assert again.seconds >= again.resume.seconds > 0
-        np.testing.assert_array_equal(load_file(again.resume.path)["W"], [20.0, 20.0])
-        assert store.get_run(RunSpec()).table["loss"].tolist() == [0.0, 10.0, 20.0]
-        again.append(20, {"loss": 20.0})
-        again.append(40, {"loss": 40.0})
-        after = again.finish()
-    assert after.table["loss"].tolist() == [0.0, 10.0, 20.0, 40.0]
-    assert after.created == before.created
-    assert list(path.parent.glob("*.blobs/??/*")) == []
-
-
-@pytest.mark.parametrize("kind", ["bytes", "file"])
-def test_a_checkpoint_may_be_bytes_or_a_file(store, tmp_path, kind):
-    state = b"opaque" if kind == "bytes" else tmp_path / "state.eqx"
-    (tmp_path / "state.eqx").write_bytes(b"opaque")
-    with store.open_run(RunSpec()) as handle:
-        handle.checkpoint(5, state)
-    with store.open_run(RunSpec()) as handle:
-        assert handle.resume.path.read_bytes() == b"opaque"
-        assert handle.resume.path.suffix == (".bin" if kind == "bytes" else ".eqx")
-
-
-def test_what_left_no_checkpoint_begins_anew_and_a_damaged_checkpoint_says_so(store):
-    with store.open_run(RunSpec()) as handle:
-        handle.append(0, {"loss": 1.0})
-    with store.open_run(RunSpec()) as handle:
-        assert handle.resume is None
         assert len(store.get_run(RunSpec()).table) == 0
-        handle.checkpoint(3, b"state").write_bytes(b"other")
-    with pytest.raises(StoreError, match=r"the checkpoint of run .* is damaged; pass restart=True"):
-        store.open_run(RunSpec())
-    with store.open_run(RunSpec(), restart=True) as handle:
-        assert handle.resume is None
         with pytest.raises(StoreError, match="is open in this process; finish it first"):
             store.open_run(RunSpec())
-        handle.finish("diverged")
-    assert store.open_run(RunSpec()).resume is None
+        again.append(0, {"loss": 2.0})
+        assert again.finish().table["loss"].tolist() == [2.0]
+    with pytest.raises(StoreError, match="is already finished"):
+        store.open_run(RunSpec())
+    assert store.open_run(RunSpec(), restart=True).is_open
 
 
 def test_an_observable_keeps_its_shape_and_its_name(store):

@@ -43,7 +43,6 @@ def build(path: Path, runs: int, claims: int) -> Path:
         with store.open_run(RunSpec(seed=999)) as run:
             for step in range(50):
                 run.append(step, {"loss": 1 / (step + 1), "v": np.arange(3.0)})
-            run.checkpoint(40, {"W": np.ones(3)})
     return path
 
 
@@ -90,7 +89,7 @@ def test_a_truncated_store_says_so_and_keeps_what_is_left(path, tmp_path, kept):
         assert dict(repaired.saved)["runs"] > RUNS // 4
         assert check_store(tmp_path / "new.sqlite").ok
     else:
-        with pytest.raises(StoreError, match=r"nothing in .* is readable. 6 files of arrays are still in"):
+        with pytest.raises(StoreError, match=r"nothing in .* is readable. 5 files of arrays are still in"):
             repair_store(path, tmp_path / "new.sqlite")
         assert not (tmp_path / "new.sqlite").exists()
     assert path.read_bytes() == before
@@ -219,7 +218,7 @@ def test_lost_and_damaged_files_are_named_and_the_rest_is_kept(path, tmp_path):
     with Store(tmp_path / "new.sqlite", "rw") as store:
         assert store.get_run(first.id).weights == {}
         assert store.get_run(first.id).table == first.table
-        assert store.open_run(RunSpec(seed=999)).resume.step == 40
+        assert len(store.get_run(RunSpec(seed=999)).table) == 50
 
 
 def test_a_store_whose_log_is_left_is_read_with_it_and_a_log_alone_is_not_a_new_store(path, tmp_path):

@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from firstlight.records.store import (
         IntegrityReport,
         RepairReport,
-        ResumePoint,
         RunHandle,
         Store,
         StoreError,
@@ -122,7 +121,6 @@ _HOMES = {
     "store": (
         "IntegrityReport",
         "RepairReport",
-        "ResumePoint",
         "RunHandle",
         "Store",
         "StoreError",
@@ -147,7 +145,6 @@ __all__ = [
     "ParityTask",
     "Recording",
     "RepairReport",
-    "ResumePoint",
     "RunHandle",
     "RunRecord",
     "RunSpec",

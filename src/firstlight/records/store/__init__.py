@@ -4,12 +4,11 @@ from firstlight.records.store._errors import StoreError
 from firstlight.records.store._integrity import IntegrityReport, check_store
 from firstlight.records.store._repair import RepairReport, repair_store
 from firstlight.records.store._store import Store
-from firstlight.records.store._stream import ResumePoint, RunHandle
+from firstlight.records.store._stream import RunHandle
 
 __all__ = [
     "IntegrityReport",
     "RepairReport",
-    "ResumePoint",
     "RunHandle",
     "Store",
     "StoreError",

@@ -99,7 +99,6 @@ def _damaged_records(connection: sqlite3.Connection, blobs: Blobs) -> Iterator[s
     for id, _ in _runs.listing(connection):
         try:
             _runs.load(connection, id)
-            _runs.checkpoint(connection, id)
         except Damage as damage:
             yield str(damage)
     for kind, table in ((ClaimRecord, "claims"), (FitRecord, "fits")):

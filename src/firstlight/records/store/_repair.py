@@ -47,7 +47,6 @@ class _Found:
     runs: list[RunRecord] = field(default_factory=list)
     started: list[RunRecord] = field(default_factory=list)
     rows: dict[str, list[Row]] = field(default_factory=dict)
-    checkpoints: dict[str, _runs.Checkpoint] = field(default_factory=dict)
     claims: list[ClaimRecord] = field(default_factory=list)
     fits: list[FitRecord] = field(default_factory=list)
     figures: list[FigureData] = field(default_factory=list)
@@ -148,9 +147,6 @@ def _read(connection: sqlite3.Connection, blobs: Blobs) -> _Found:
     for row in _rows(connection, "rows", found.lost):
         with _noting(found.lost):
             found.rows.setdefault(row[0], []).append(_runs.decode_row(row))
-    for row in _rows(connection, "checkpoints", found.lost):
-        with _noting(found.lost):
-            found.checkpoints[row[0]] = _runs.decode_checkpoint(row)
     for row in _rows(connection, "claims", found.lost):
         with _noting(found.lost):
             found.claims.append(_documents.document(ClaimRecord, *row[2:4]))
@@ -197,11 +193,6 @@ def _write(found: _Found, old: Blobs, target: Path) -> None:
             for record in found.started:
                 _runs.insert(connection, _with_files(record, old, new, found.lost), in_progress=True)
                 _runs.append(connection, record.id, found.rows.get(record.id, []))
-                if record.id in found.checkpoints:
-                    point = found.checkpoints[record.id]
-                    with _noting(found.lost):
-                        new.put(old.read(point.blob), Path(point.blob).suffix)
-                        _runs.set_checkpoint(connection, record.id, point)
             for claim in found.claims:
                 _documents.insert_claim(connection, claim)
             for fit in found.fits:

@@ -4,7 +4,7 @@ import json
 import sqlite3
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,14 +13,6 @@ from firstlight.records.run import RunRecord
 from firstlight.records.store._blobs import SAFETENSORS, pack, unpack
 from firstlight.records.store._errors import Damage, StoreError, require_types
 from firstlight.records.table import Row, Table
-
-
-class Checkpoint(NamedTuple):
-    """The state of a run after `step` steps and `seconds` of work, in the file named `blob`."""
-
-    step: int
-    seconds: float
-    blob: str
 
 
 def find(connection: sqlite3.Connection, key: str) -> str:
@@ -74,14 +66,12 @@ def delete(connection: sqlite3.Connection, id: str) -> None:
     """Remove every trace of the run but its files."""
     connection.execute("DELETE FROM runs WHERE id = ?", (id,))
     connection.execute("DELETE FROM rows WHERE run = ?", (id,))
-    connection.execute("DELETE FROM checkpoints WHERE run = ?", (id,))
-    connection.execute("DELETE FROM links WHERE owner IN (?, ?)", (f"run:{id}", f"checkpoint:{id}"))
+    connection.execute("DELETE FROM links WHERE owner = ?", (f"run:{id}",))
 
 
 def files(connection: sqlite3.Connection, id: str) -> set[str]:
     """The names of the files that the run needs."""
-    owners = (f"run:{id}", f"checkpoint:{id}")
-    return {name for (name,) in connection.execute("SELECT blob FROM links WHERE owner IN (?, ?)", owners)}
+    return {name for (name,) in connection.execute("SELECT blob FROM links WHERE owner = ?", (f"run:{id}",))}
 
 
 def unlinked(connection: sqlite3.Connection, names: set[str]) -> list[str]:
@@ -140,34 +130,6 @@ def append(connection: sqlite3.Connection, id: str, rows: Sequence[Row]) -> None
     statement = "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?)"
     connection.executemany(statement, [(*row, checksum(*row)) for row in encoded])
     _count(connection, id)
-
-
-def drop_after(connection: sqlite3.Connection, id: str, step: int) -> None:
-    """Forget the observations after a step."""
-    connection.execute("DELETE FROM rows WHERE run = ? AND step > ?", (id, step))
-    _count(connection, id)
-
-
-def checkpoint(connection: sqlite3.Connection, id: str) -> Checkpoint | None:
-    """The last checkpoint of a run in progress."""
-    row = connection.execute("SELECT * FROM checkpoints WHERE run = ?", (id,)).fetchone()
-    return row and decode_checkpoint(row)
-
-
-def decode_checkpoint(row: Sequence[Any]) -> Checkpoint:
-    """A stored checkpoint, checked."""
-    require_types("checkpoints", row, str, int, float, str, int)
-    if checksum(*row[:4]) != row[4]:
-        raise Damage(f"the checkpoint of run {row[0][:12]} does not match its checksum")
-    return Checkpoint(*row[1:4])
-
-
-def set_checkpoint(connection: sqlite3.Connection, id: str, point: Checkpoint) -> None:
-    """Put a checkpoint in place of the last one."""
-    row = (id, point.step, point.seconds, point.blob)
-    connection.execute("INSERT OR REPLACE INTO checkpoints VALUES (?, ?, ?, ?, ?)", (*row, checksum(*row)))
-    connection.execute("DELETE FROM links WHERE owner = ?", (f"checkpoint:{id}",))
-    connection.execute("INSERT INTO links VALUES (?, ?)", (f"checkpoint:{id}", point.blob))
 
 
 def checksum(*parts: Any) -> int:

@@ -16,8 +16,6 @@ _TABLES = (
                           record TEXT NOT NULL, data BLOB, digest TEXT NOT NULL, observed INTEGER)""",
     """CREATE TABLE rows (run TEXT NOT NULL, step INTEGER NOT NULL, scalars TEXT NOT NULL, arrays BLOB,
                           checksum INTEGER NOT NULL, UNIQUE (run, step))""",
-    """CREATE TABLE checkpoints (run TEXT UNIQUE NOT NULL, step INTEGER NOT NULL, seconds REAL NOT NULL,
-                                 blob TEXT NOT NULL, checksum INTEGER NOT NULL)""",
     """CREATE TABLE claims (id TEXT NOT NULL, scale TEXT NOT NULL, record TEXT NOT NULL,
                             digest TEXT UNIQUE NOT NULL)""",
     "CREATE TABLE fits (id TEXT NOT NULL, record TEXT NOT NULL, digest TEXT UNIQUE NOT NULL)",

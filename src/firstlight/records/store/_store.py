@@ -24,8 +24,7 @@ from firstlight.records.store._database import open_reader, open_writer
 from firstlight.records.store._errors import StoreError, damaged, require_no_folder
 from firstlight.records.store._integrity import IntegrityReport, inspect
 from firstlight.records.store._lock import WriterLock
-from firstlight.records.store._stream import ResumePoint, RunHandle, remove_unlinked
-from firstlight.records.table import Table
+from firstlight.records.store._stream import RunHandle, remove_unlinked
 
 R = TypeVar("R", bound=Record)
 
@@ -92,31 +91,18 @@ class Store:
         return record
 
     def open_run(self, spec: RunSpec, *, restart: bool = False) -> RunHandle:
-        """Begin a run, or go on with an interrupted one from its checkpoint (see `RunHandle.resume`).
-
-        A `finished` run is refused unless `restart`, which begins anew. One that diverged, failed or left no
-        checkpoint begins anew in any case.
-        """
+        """Begin a run, in place of one that ended otherwise than `finished`, or of any with `restart`."""
         record = RunRecord(spec=spec, status="interrupted", message="not finished")
         self._require_closed(record.id)
         with self._writing() as connection:
-            status = _runs.status(connection, record.id)
-            if status == "finished" and not restart:
+            if _runs.status(connection, record.id) == "finished" and not restart:
                 raise StoreError(
                     f"run {record.id[:12]} is already finished; read it with get_run, or pass restart=True."
                 )
             old = _runs.files(connection, record.id)
-            again = status == "interrupted" and not restart
-            resume = self._resume_point(connection, record.id) if again else None
-            if resume:
-                created = _runs.load(connection, record.id).created
-                record = record.model_copy(update={"created": created, "seconds": resume.seconds})
-                _runs.drop_after(connection, record.id, resume.step)
-                _runs.update(connection, record.model_copy(update={"steps": resume.step}))
-            else:
-                _runs.insert(connection, record, in_progress=True)
+            _runs.insert(connection, record, in_progress=True)
         remove_unlinked(self._database, self._blobs, old)
-        self._handles[record.id] = RunHandle(self._database, self._blobs, record, resume)
+        self._handles[record.id] = RunHandle(self._database, self._blobs, record)
         return self._handles[record.id]
 
     def get_run(self, run: str | RunSpec) -> RunRecord:
@@ -290,19 +276,6 @@ class Store:
 
     def _id(self, connection: sqlite3.Connection, run: str | RunSpec) -> str:
         return _runs.find(connection, run_id(run) if isinstance(run, RunSpec) else run)
-
-    def _resume_point(self, connection: sqlite3.Connection, id: str) -> ResumePoint | None:
-        point = _runs.checkpoint(connection, id)
-        if point is None:
-            return None
-        problem = self._blobs.problem(point.blob)
-        if problem:
-            raise StoreError(
-                f"the checkpoint of run {id[:12]}, {self._blobs.path(point.blob)}, is {problem}; "
-                "pass restart=True to begin the run anew."
-            )
-        table = Table.from_rows([row for row in _runs.observations(connection, id) if row[0] <= point.step])
-        return ResumePoint(point.step, point.seconds, table, self._blobs.path(point.blob))
 
     def _parsed(self, kind: type[R], query: str, arguments: tuple[Any, ...] = ()) -> list[R]:
         with self._database.read() as connection:

@@ -1,10 +1,8 @@
-"""A run in progress: observations and checkpoints go to the store as they come."""
+"""A run in progress: observations go to the store as they come."""
 
 import sqlite3
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -22,42 +20,27 @@ COMMIT_ROWS = 64
 COMMIT_SECONDS = 1.0
 
 
-@dataclass(frozen=True)
-class ResumePoint:
-    """Where an interrupted run goes on: after `step` steps, with the state in the file `path`.
-
-    `table` holds the observations up to that step; later ones are forgotten, so that the resumed run records
-    what an uninterrupted one would have. `seconds` of work were done.
-    """
-
-    step: int
-    seconds: float
-    table: Table
-    path: Path
-
-
 class RunHandle:
     """Writes one run. Until `finish`, others see it as `interrupted` with the rows committed so far.
 
     Rows are buffered and committed together, at the latest when the next one comes a second later.
     """
 
-    def __init__(self, database: Database, blobs: Blobs, record: RunRecord, resume: ResumePoint | None) -> None:
+    def __init__(self, database: Database, blobs: Blobs, record: RunRecord) -> None:
         self.id = record.id
         self.spec = record.spec
-        self.resume = resume
         self._database, self._blobs, self._record = database, blobs, record
         self._buffer: list[Row] = []
-        self._last_step = resume.step if resume else 0
-        self._shapes = {name: c.shape[1:] for name, c in resume.table.columns.items()} if resume else {}
+        self._last_step = 0
+        self._shapes: dict[str, tuple[int, ...]] = {}
         self._begun = time.monotonic()
         self._committed = self._begun
         self._open = True
 
     @property
     def seconds(self) -> float:
-        """Time spent on this run, by this process and by those that were interrupted before it."""
-        return (self.resume.seconds if self.resume else 0.0) + time.monotonic() - self._begun
+        """Time since the run was opened."""
+        return time.monotonic() - self._begun
 
     @property
     def is_open(self) -> bool:
@@ -85,18 +68,6 @@ class RunHandle:
             self._flush(connection)
         self._flushed()
 
-    def checkpoint(self, step: int, state: Mapping[str, np.ndarray] | bytes | str | Path) -> Path:
-        """Keep the state after `step` steps (arrays, bytes or a file to copy) in place of the last kept."""
-        self._require_open()
-        with self._database.write() as connection:
-            old = _runs.files(connection, self.id)
-            blob = self._put(state)
-            self._flush(connection)
-            _runs.set_checkpoint(connection, self.id, _runs.Checkpoint(int(step), self.seconds, blob))
-        self._flushed()
-        remove_unlinked(self._database, self._blobs, old)
-        return self._blobs.path(blob)
-
     def finish(
         self,
         status: RunStatus = "finished",
@@ -107,7 +78,7 @@ class RunHandle:
         summary: Mapping[str, Any] | None = None,
         weights: Mapping[str, Mapping[str, np.ndarray]] | None = None,
     ) -> RunRecord:
-        """Close the run and return its record; an `interrupted` one keeps its checkpoint and can be resumed.
+        """Close the run and return its record.
 
         `weights` maps a name such as `final` to named arrays. `steps` is the last recorded step if not given.
         """
@@ -155,14 +126,6 @@ class RunHandle:
         # Only now: had the transaction failed, the rows would still be here to try again.
         self._buffer = []
         self._committed = time.monotonic()
-
-    def _put(self, state: Mapping[str, np.ndarray] | bytes | str | Path) -> str:
-        if isinstance(state, Mapping):
-            return self._blobs.put(pack(state))
-        if isinstance(state, bytes):
-            return self._blobs.put(state, ".bin")
-        suffix = Path(state).suffix
-        return self._blobs.put(Path(state).read_bytes(), suffix if suffix[1:].isalnum() else ".bin")
 
     def _require_open(self) -> None:
         if not self._open:
