@@ -178,7 +178,7 @@ def _updates(frames):
 
     mean = _mean(frames).iloc[1:]
     series = [figure.Series(name, mean["step"], mean[f"step_{name}"]) for name in ("V", "W")]
-    distance = figure.Axis("cosine distance of one step", scale="log")
+    distance = figure.Axis("cosine distance", scale="log")
     return figure.curves(series, x="epoch", y=distance, title="Updates with weight decay")
 
 

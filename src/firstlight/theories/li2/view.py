@@ -120,7 +120,7 @@ def _gradient(record: RunRecord, bands: list) -> FigureData:
 
 def _updates(record: RunRecord, bands: list) -> FigureData:
     names = {"ΔV": "li2.step_V", "ΔW": "li2.step_W"}
-    y = figure.Axis("cosine distance of one step", scale="log")
+    y = figure.Axis("cosine distance", scale="log")
     return _curves(record, names, y, "Updates", bands, skip=1)
 
 
