@@ -84,7 +84,7 @@ class Outcome:
         object.__setattr__(self, "expected", plain(self.expected))
 
 
-_ID = re.compile(r"[a-z0-9]+\.[a-z]+(-[a-z0-9]+)*")
+_ID = re.compile(r"[a-z0-9]+\.[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True)

@@ -141,7 +141,7 @@ FACT_AT_ISOLATED_FIXED_POINT = Claim(
 )
 
 LI2_RIDGE_VS_ISOLATED = Claim(
-    id="cross.ridge-vs-isolated",
+    id="cross.li2-ridge-vs-isolated",
     title="Li₂'s ridge solution is the isolated second layer",
     locator="Li₂, eqs. 4 and 5; Geometry of grokking, eqs. 16 and 21",
     statement=(
