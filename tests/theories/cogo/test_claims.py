@@ -1,4 +1,4 @@
-"""Every statement of the paper gets its expected verdict; a check that cannot fail shows nothing."""
+"""CoGO's checks are given something false and must fail; its largest figure is a sweep."""
 
 from firstlight.claims import Setting
 from firstlight.claims.cogo import connecting, crafting, dynamics, orders, potentials_in_training, ring
