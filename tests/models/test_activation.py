@@ -26,7 +26,7 @@ NAMES = (
 POINTS = np.array([-3.0, -1.2, -0.4, -1e-2, 2e-2, 0.7, 1.9, 3.5])
 
 
-@pytest.mark.parametrize("sigma", [*map(activation, NAMES), activation(jnp.sin)], ids=str)
+@pytest.mark.parametrize("sigma", [*map(activation, NAMES), activation(jnp.sin)], ids=[*NAMES, "jnp.sin"])
 def test_derivative_is_the_limit_of_differences(sigma: Activation):
     with jax.enable_x64(True):
         h = 1e-5
