@@ -4,7 +4,7 @@ import hashlib
 import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event
@@ -333,6 +333,11 @@ def _driver(
     )
 
 
+def _settled(futures: Sequence[Future]) -> bool:
+    """Whether all are done, or one has failed and the rest need not go on."""
+    return all(f.done() for f in futures) or any(f.done() and f.exception() is not None for f in futures)
+
+
 def _run(drivers: list[Driver], plan: Plan, settings: Settings, dtype: str, reporter: Reporter) -> Trajectory:
     """Drive all groups of lanes, as many at a time as there are cores; turn Ctrl-C into a resumable end."""
     start, halt = time.perf_counter(), Event()
@@ -346,12 +351,13 @@ def _run(drivers: list[Driver], plan: Plan, settings: Settings, dtype: str, repo
     with ThreadPoolExecutor(min(len(drivers), os.cpu_count() or 1)) as pool:
         futures = [pool.submit(drive, driver) for driver in drivers]
         try:
-            wait(futures, return_when="FIRST_EXCEPTION")
+            # A signal may reach another thread; waking now and then lets this one notice it.
+            while not _settled(futures):
+                wait(futures, timeout=0.1, return_when="FIRST_EXCEPTION")
         except KeyboardInterrupt:
             interrupted = True
         finally:
-            if interrupted or any(f.done() and f.exception() for f in futures):
-                halt.set()
+            halt.set()
             wait(futures)
             reporter.close()
     results = [future.result() for future in futures]
