@@ -1,7 +1,8 @@
 """What `run` and `run_many` promise about the store: nothing twice, nothing lost, the same bits."""
 
-import os
 import signal
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -79,10 +80,16 @@ def test_a_forced_run_that_is_cut_short_leaves_the_finished_record(path):
         assert store.get_run(SPEC).result_digest == first.result_digest
 
 
+def ctrl_c() -> None:
+    """Press it, and give the main thread time to notice before this one is done."""
+    signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+    time.sleep(0.3)
+
+
 def ctrl_c_at(step: int):
-    def on_record(*row) -> None:
-        if row[-1]["step"] == step:
-            os.kill(os.getpid(), signal.SIGINT)
+    def on_record(row: dict) -> None:
+        if row["step"] == step:
+            ctrl_c()
 
     return on_record
 
@@ -113,7 +120,7 @@ def test_many_runs_are_each_the_run_alone_and_resume_though_some_are_over(path):
 
     def stop(place: int, row: dict) -> None:
         if place == 3 and row["step"] == 500:
-            os.kill(os.getpid(), signal.SIGINT)
+            ctrl_c()
 
     with pytest.raises(flow.TrainingInterrupted):
         runs.run_many(specs, store=path, progress="off", on_record=stop)
