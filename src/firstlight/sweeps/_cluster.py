@@ -101,7 +101,8 @@ class ClusterPool(Pool):
         try:
             return batch, future.result()
         except KilledWorker as error:
-            return batch, WorkerDied(f"{error.allowed_failures + 1} workers of the cluster died, one after another")
+            count = error.allowed_failures + 1
+            return batch, WorkerDied(f"{count} worker{'s' * (count != 1)} of the cluster died")
         except CancelledError as error:
             raise self._lost(error) from error
         except Exception as error:
