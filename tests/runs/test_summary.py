@@ -78,7 +78,7 @@ def test_lenses_measure_summarise_and_draw():
         np.testing.assert_allclose(seen.table[f"norm.{name}"][-1], at_end, rtol=1e-6)
         np.testing.assert_allclose(seen.summary["norms"]["last"][name], at_end, rtol=1e-6)
     drawn = runs.figure_data(seen)
-    assert [shown.title for shown in drawn] == ["Z5", "Z5", "Norms of the weights"]
+    assert [shown.title for shown in drawn] == ["Accuracy, Z5", "Loss, Z5", "Norms of the weights"]
     assert {shown.x.label for shown in drawn} == {"epoch"}
 
 

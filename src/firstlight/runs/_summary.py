@@ -124,7 +124,7 @@ def learning_curves(record: RunRecord) -> tuple[FigureData, ...]:
                     [figure.Series(half, table.step, table[f"{half}_{y.label}"]) for half in halves],
                     x=clock(spec),
                     y=y,
-                    title=spec.name or _subject(record),
+                    title=f"{y.label.capitalize()}, {_subject(record)}",
                     vertical={word: step for word, step in marks.items() if step is not None},
                 )
             )
