@@ -1,36 +1,73 @@
-"""What was learned: the energy whose maxima are features, ridge solutions, the irreps in weights.
+"""What was learned: feature matrices and their alignments, the energy whose maxima are features, irreps in weights.
+
+Nothing here imports JAX; functions of arrays take those of NumPy, JAX and torch alike.
 
 >>> from firstlight import features, groups
 >>> [round(m.energy, 3) for m in features.maxima(groups.symmetric(4))]
 [12.0, 6.0, 4.0, 4.0]
 """
 
+from firstlight.features.alignment import cosine, decay_budget, pearson
 from firstlight.features.ascent import Ascent, ascend, random_starts
 from firstlight.features.census import census, curvature, energy_hessian, signature
 from firstlight.features.content import irrep_content, purity
 from firstlight.features.energy import GroupEnergy, energy, energy_gradient, numpy_activation
+from firstlight.features.kernel_matrices import kernel_agop, kernel_fact
+from firstlight.features.matrices import (
+    agop,
+    average_outer_product,
+    bagop,
+    benfa,
+    bfact,
+    bnfm,
+    enfa,
+    fact,
+    nfm,
+    pulled_back,
+    weight_gradient,
+)
 from firstlight.features.maxima import Maximum, maxima
+from firstlight.features.powers import matrix_power, symmetric_part, symmetrised
 from firstlight.features.ridge import centred, feature_gradient, ridge, ridge_gradient, ridge_residual
 
 __all__ = [
     "Ascent",
     "GroupEnergy",
     "Maximum",
+    "agop",
     "ascend",
+    "average_outer_product",
+    "bagop",
+    "benfa",
+    "bfact",
+    "bnfm",
     "census",
     "centred",
+    "cosine",
     "curvature",
+    "decay_budget",
     "energy",
     "energy_gradient",
     "energy_hessian",
+    "enfa",
+    "fact",
     "feature_gradient",
     "irrep_content",
+    "kernel_agop",
+    "kernel_fact",
+    "matrix_power",
     "maxima",
+    "nfm",
     "numpy_activation",
+    "pearson",
+    "pulled_back",
     "purity",
     "random_starts",
     "ridge",
     "ridge_gradient",
     "ridge_residual",
     "signature",
+    "symmetric_part",
+    "symmetrised",
+    "weight_gradient",
 ]
