@@ -1,0 +1,175 @@
+r"""Kernel ridge regression by one Cholesky factor, in the memory of one n×n matrix.
+
+LAPACK turns one triangle into the factor; the other keeps K, of which the slopes D are made when the fit is done.
+"""
+
+import warnings
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import get_lapack_funcs
+
+from firstlight.rfm.kernels import Kernel
+from firstlight.rfm.matrices import FeatureMatrices, gradient_products, pair_products, spread
+from firstlight.rfm.pairs import blocks, in_parallel, mirror, slopes, values
+from firstlight.rfm.solution import IllConditionedWarning, NotPositiveDefinite, Solution
+
+
+class ExactSolver:
+    r"""Weighted kernel ridge regression, min Σ w_i|y_i − f(x_i)|² + ridge·‖f‖², so α = (K + ridge·diag(1/w))⁻¹Y.
+
+    Args:
+        X: (n, d) rows, centred if the kernel is radial; float32 or float64 decides the precision of everything.
+        Y: (n, c) targets; weights: (n,) above 0.
+        kernel: with its bandwidth.
+
+    >>> from firstlight.rfm.kernels import Gaussian
+    >>> X, Y = np.array([[-1.0], [1.0]]), np.array([[-1.0], [1.0]])
+    >>> solver = ExactSolver(X, Y, np.ones(2), Gaussian())
+    >>> solver.load(np.eye(1))
+    >>> solver.solve(1.0).alpha.ravel().round(4)
+    array([-0.5363,  0.5363])
+    """
+
+    def __init__(
+        self,
+        X: Float[np.ndarray, "n d"],
+        Y: Float[np.ndarray, "n c"],
+        weights: Float[np.ndarray, " n"],
+        kernel: Kernel,
+    ) -> None:
+        self.X, self.Y, self.kernel = X, Y.astype(X.dtype, copy=False), kernel
+        self.weights = weights.astype(X.dtype, copy=False)
+        self.C = X
+        self._square = np.empty((len(X), len(X)), X.dtype)
+        self._potrf, self._potrs, self._trtri, self._pocon = get_lapack_funcs(
+            ("potrf", "potrs", "trtri", "pocon"), (self._square,)
+        )
+
+    def load(self, M: Float[np.ndarray, "d d"]) -> None:
+        """Compute K for the metric M."""
+        self.M, K = M.astype(self.X.dtype, copy=False), self._square
+        values(self.kernel, self.X, self.X, self.M, K)
+        if self.kernel.radial:
+            np.fill_diagonal(K, 1)
+        self._diagonal = K.diagonal().copy()
+        if not np.isfinite(self._diagonal).all():
+            raise ValueError(
+                "the kernel overflows on these rows; scale the columns of X, or give a larger bandwidth "
+                f"than {self.kernel.bandwidth:g}"
+            )
+        self._norm = self._largest_column()
+        self._whole = True
+
+    @property
+    def size(self) -> float:
+        """The mean of the kernel's diagonal, the scale of a ridge."""
+        return float(np.mean(self._diagonal, dtype=np.float64)) or 1.0
+
+    def kernel_matrix(self) -> Float[np.ndarray, "n n"]:
+        """A copy of K for the metric loaded last, in double precision; before anything was solved."""
+        if not self._whole:
+            raise ValueError("the kernel matrix was overwritten by its factor; call load(M) first")
+        return self._square.astype(np.float64)
+
+    def solve(self, ridge: float | int, *, loo: bool = False) -> Solution:
+        """α for one ridge and the metric loaded last, with leave-one-out predictions if asked for."""
+        if not self._whole:
+            mirror(self._square)
+        self._whole = False
+        np.fill_diagonal(self._square, self._diagonal + ridge / self.weights)
+        factor, failed = self._potrf(self._square.T, lower=1, overwrite_a=1, clean=0)
+        if failed:
+            raise NotPositiveDefinite(
+                f"the kernel matrix of {len(self.X)} rows plus ridge {ridge:g} is not positive definite in "
+                f"{self._square.dtype}; give a larger ridge{self._hint()}"
+            )
+        alpha, _ = self._potrs(factor, self.Y, lower=1)
+        reciprocal, _ = self._pocon(factor, self._norm + float(np.max(ridge / self.weights)), uplo="L")
+        predictions = None
+        if loo:
+            self._trtri(factor, lower=1, overwrite_c=1)
+            predictions = self.Y - alpha / self._inverse_diagonal()[:, None]
+        condition = float(1 / reciprocal) if reciprocal > 0 else float("inf")
+        return Solution(alpha, alpha, float(ridge), predictions, condition)
+
+    def matrices(self, solution: Solution, *, agop: bool = True, centred: bool = False) -> FeatureMatrices:
+        """FACT and AGOP of a solution for the metric loaded last; K is gone afterwards."""
+        D, alpha, radial = self._slopes(), solution.alpha, self.kernel.radial
+        (n, d), c = self.X.shape, alpha.shape[1]
+
+        def rows(entries: int = 1 << 22) -> Iterator[tuple[slice, Float[np.ndarray, "b n"]]]:
+            return ((block, D[block]) for block in blocks(n, n + c * d, entries))
+
+        fact = self.M @ spread(rows(), self.X, self.X, alpha, alpha, radial) / 2
+        products = None
+        if agop and c * d > n:
+            products = pair_products(D, self.X, self.M, alpha, self.weights, radial, centred)
+        elif agop:
+            products = gradient_products(rows(), self.X, self.X, self.M, alpha, self.weights, radial, centred)
+        return FeatureMatrices(fact.astype(np.float64), None if products is None else products.astype(np.float64))
+
+    def predict(self, solution: Solution, Z: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "q c"]:
+        """f at new rows."""
+        return predict(self.kernel, Z.astype(self.X.dtype, copy=False), self.C, self.M, solution.beta)
+
+    def _slopes(self) -> Float[np.ndarray, "n n"]:
+        D = self._square
+        np.fill_diagonal(D, self._diagonal)
+        if self.kernel.slopes_from_values:
+            mirror(D)
+        slopes(self.kernel, self.X, self.X, self.M, D)
+        if self.kernel.radial:
+            np.fill_diagonal(D, 0)
+        return D
+
+    def _largest_column(self) -> float:
+        sums = np.empty(len(self._square))
+
+        def add(block: slice) -> None:
+            sums[block] = np.abs(self._square[block]).sum(axis=1)
+
+        in_parallel(add, blocks(*self._square.shape))
+        return float(sums.max())
+
+    def _inverse_diagonal(self) -> Float[np.ndarray, " n"]:
+        """diag((LLᵀ)⁻¹) from L⁻¹, whose columns are rows of the upper triangle here."""
+        square, result = self._square, np.empty(len(self._square), self._square.dtype)
+
+        def add(block: slice) -> None:
+            right = square[block, block.stop :]
+            corner = np.triu(square[block, block])
+            result[block] = np.einsum("ij,ij->i", right, right) + np.einsum("ij,ij->i", corner, corner)
+
+        in_parallel(add, blocks(len(square), 1, 256))
+        return result
+
+    def _hint(self) -> str:
+        return ", or precision='double'" if self._square.dtype == np.float32 else ""
+
+
+def predict(
+    kernel: Kernel,
+    Z: Float[np.ndarray, "q d"],
+    C: Float[np.ndarray, "m d"],
+    M: Float[np.ndarray, "d d"],
+    beta: Float[np.ndarray, "m c"],
+) -> Float[np.ndarray, "q c"]:
+    """K(Z, C)β by blocks of rows."""
+    result = np.empty((len(Z), beta.shape[1]), beta.dtype)
+    for block in blocks(len(Z), len(C), 1 << 23):
+        result[block] = values(kernel, Z[block], C, M) @ beta
+    return result
+
+
+def warn_if_ill_conditioned(solution: Solution, dtype: np.dtype) -> None:
+    """Say how few digits the coefficients have when the condition number leaves none to spare."""
+    limit = 0.1 / np.finfo(dtype).eps
+    if solution.condition > limit:
+        warnings.warn(
+            f"the kernel matrix plus ridge {solution.ridge:g} has condition number {solution.condition:.1e}, more than "
+            f"{dtype} can resolve ({limit:.0e}); give a larger ridge or precision='double'",
+            IllConditionedWarning,
+            stacklevel=2,
+        )

@@ -1,0 +1,138 @@
+r"""Algorithm 1: fit a kernel machine, let the metric M follow from it, and fit again."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from jaxtyping import Float
+
+from firstlight.rfm.exact import ExactSolver
+from firstlight.rfm.kernels import Kernel
+from firstlight.rfm.matrices import FeatureMatrices
+from firstlight.rfm.solution import Solution
+from firstlight.rfm.updates import Normalize, Update, normalized, updated
+
+Metric = Float[np.ndarray, "d d"]
+
+
+class Solver(Protocol):
+    """What the iteration asks of a solver."""
+
+    X: np.ndarray
+    Y: np.ndarray
+    C: np.ndarray
+    M: np.ndarray
+    weights: np.ndarray
+    kernel: Kernel
+
+    def load(self, M: Metric) -> None: ...
+    def solve(self, ridge: float | int, *, loo: bool = False) -> Solution: ...
+    def matrices(self, solution: Solution, *, agop: bool = True, centred: bool = False) -> FeatureMatrices: ...
+    def predict(self, solution: Solution, Z: np.ndarray) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class Rule:
+    """How M is updated: by which matrix, to which power, scaled how; `centred` takes mean gradients off AGOP."""
+
+    update: Update
+    normalize: Normalize | None = "trace"
+    power: float | int = 0.5
+    centred: bool = False
+
+    def next(self, M: Metric, found: FeatureMatrices) -> Metric | None:
+        """The next metric, or None where there is none: the machine is constant, or the numbers left the range."""
+        if not np.isfinite(found.fact).all():
+            return None
+        metric = normalized(updated(self.update, M, found, self.power), self.normalize)
+        return metric if np.isfinite(metric).all() and np.trace(metric) > 0 else None
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """One machine of Algorithm 1: its metric, its solution, and the matrices the next metric is made of."""
+
+    iteration: int
+    M: Metric
+    solution: Solution
+    found: FeatureMatrices | None = field(default=None, repr=False)
+
+
+Ridge = Callable[[Solver, int], Solution]
+"""Solves at the ridge that is right for the metric loaded last, at the iteration given."""
+
+
+def fixed(ridge: float | int | Sequence[float], *, loo: bool = False) -> Ridge:
+    """The same ridge at all iterations, or one for each."""
+    if isinstance(ridge, float | int):
+        return lambda solver, iteration: solver.solve(ridge, loo=loo)
+    return lambda solver, iteration: solver.solve(ridge[min(iteration, len(ridge) - 1)], loo=loo)
+
+
+def iterate(
+    solver: Solver,
+    rule: Rule,
+    iterations: int,
+    ridge: Ridge,
+    *,
+    start: Iterate | None = None,
+    agop: bool = True,
+) -> Iterator[Iterate]:
+    r"""The machines of iterations 0 … T; iteration 0 has M = I and is plain kernel ridge regression.
+
+    Each is handed out with the matrices computed from it, while the solver holds its metric, so that it can
+    still predict; the last has none, and the sequence ends early where no next metric exists.
+
+    Args:
+        solver: exact, or on centres.
+        iterations: T, the number of updates of M.
+        ridge: `fixed(…)`, or one that chooses.
+        start: an iterate with matrices to go on from, instead of M = I.
+        agop: whether AGOP is computed even where the update does not need it.
+    """
+    wanted, iteration = agop or rule.update == "nfa", 0
+    M = np.eye(solver.X.shape[1])
+    if start is not None and start.found is not None:
+        following = rule.next(start.M, start.found)
+        if following is None:
+            return
+        M, iteration = following, start.iteration + 1
+    while iteration <= iterations:
+        solver.load(M)
+        solution = ridge(solver, iteration)
+        if iteration == iterations:
+            yield Iterate(iteration, M, solution)
+            return
+        yield Iterate(iteration, M, solution, found := solver.matrices(solution, agop=wanted, centred=rule.centred))
+        following = rule.next(M, found)
+        if following is None:
+            return
+        M, iteration = following, iteration + 1
+
+
+def recursive_feature_machine(
+    X: Float[np.ndarray, "n d"],
+    Y: Float[np.ndarray, "n c"],
+    kernel: Kernel,
+    rule: Rule,
+    *,
+    iterations: int,
+    ridge: float | int,
+    weights: Float[np.ndarray, " n"] | None = None,
+    agop: bool = False,
+) -> Iterator[tuple[ExactSolver, Iterate]]:
+    r"""Algorithm 1 as the paper has it: every iterate, with the solver that can predict with it.
+
+    >>> from firstlight.rfm import Gaussian, Rule
+    >>> X = np.random.default_rng(0).choice([-1.0, 1.0], (60, 6)) / 6**0.5
+    >>> Y = (X[:, :1] * X[:, 1:2] > 0).astype(float)
+    >>> run = recursive_feature_machine(X, Y, Gaussian(1.0), Rule("fact"), iterations=3, ridge=1e-3)
+    >>> metrics = [iterate.M for _, iterate in run]
+    >>> sorted(np.argsort(metrics[-1].diagonal())[-2:].tolist())
+    [0, 1]
+    """
+    weights = np.ones(len(X), X.dtype) if weights is None else weights
+    solver = ExactSolver(X - X.mean(axis=0) if kernel.radial else X, Y, weights, kernel)
+    for machine in iterate(solver, rule, iterations, fixed(ridge), agop=agop):
+        yield solver, machine
