@@ -97,3 +97,18 @@ def test_bad_arguments_of_a_two_layer_network(arguments, message):
 def test_bad_widths_of_a_deep_network(widths, message):
     with pytest.raises(ValueError, match=message):
         Deep.init(jax.random.key(0), inputs=4, widths=widths, outputs=3)
+
+
+@pytest.mark.parametrize("init", INITS)
+def test_a_draw_is_what_the_sampler_gives_for_its_shape(init: str):
+    """Drawn at once or inside a traced function, whatever length was sampled behind it."""
+    key, shape = jax.random.key(5), (130, 40)
+    traced = jax.jit(lambda k: draw(k, shape, 130, init, 0.3))(key)
+    np.testing.assert_allclose(draw(key, shape, 130, init, 0.3), traced, rtol=3e-7)
+    bound = 1 / np.sqrt(130)
+    by_shape = {
+        "uniform_fan_in": lambda: jax.random.uniform(key, shape, minval=-bound, maxval=bound),
+        "normal_fan_in": lambda: jax.random.normal(key, shape) * bound,
+        "normal": lambda: jax.random.normal(key, shape),
+    }[init]()
+    np.testing.assert_allclose(traced, 0.3 * by_shape, rtol=3e-7)

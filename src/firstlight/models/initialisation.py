@@ -7,24 +7,37 @@ from types import MappingProxyType
 
 import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from firstlight.records.suggestion import did_you_mean
 
-Draw = Callable[[PRNGKeyArray, tuple[int, ...], int], Array]
+Draw = Callable[[PRNGKeyArray, tuple[int, ...], int], Array | np.ndarray]
+_SMALLEST = 4096
 
 
-def _uniform_fan_in(key: PRNGKeyArray, shape: tuple[int, ...], fan_in: int) -> Array:
+def _sample(sampler: Callable[..., Array], key: PRNGKeyArray, shape: tuple[int, ...]) -> Array | np.ndarray:
+    # JAX compiles a sampler anew for every shape, a third of a second each. Entry i of a draw depends on the key and
+    # on i alone, so the first entries of a longer draw are the same numbers, and few lengths serve every shape.
+    if isinstance(key, Tracer):
+        return sampler(key, shape)
+    size = math.prod(shape)
+    length = max(_SMALLEST, 1 << (size - 1).bit_length())
+    return np.asarray(sampler(key, (length,)))[:size].reshape(shape)
+
+
+def _uniform_fan_in(key: PRNGKeyArray, shape: tuple[int, ...], fan_in: int) -> Array | np.ndarray:
     bound = 1 / math.sqrt(fan_in)
-    return jax.random.uniform(key, shape, minval=-bound, maxval=bound)
+    return (2 * _sample(jax.random.uniform, key, shape) - 1) * bound
 
 
-def _normal_fan_in(key: PRNGKeyArray, shape: tuple[int, ...], fan_in: int) -> Array:
-    return jax.random.normal(key, shape) / math.sqrt(fan_in)
+def _normal_fan_in(key: PRNGKeyArray, shape: tuple[int, ...], fan_in: int) -> Array | np.ndarray:
+    return _sample(jax.random.normal, key, shape) / math.sqrt(fan_in)
 
 
-def _normal(key: PRNGKeyArray, shape: tuple[int, ...], fan_in: int) -> Array:
-    return jax.random.normal(key, shape)
+def _normal(key: PRNGKeyArray, shape: tuple[int, ...], fan_in: int) -> Array | np.ndarray:
+    return _sample(jax.random.normal, key, shape)
 
 
 _DRAWS: MappingProxyType[str, Draw] = MappingProxyType(
@@ -59,7 +72,7 @@ def draw(
     ((4, 5), True)
     """
     _check(init, scale)
-    return scale * _DRAWS[init](key, shape, fan_in)
+    return jnp.asarray(scale * _DRAWS[init](key, shape, fan_in))
 
 
 def draw_bias(
