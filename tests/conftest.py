@@ -3,9 +3,15 @@
 import contextlib
 import os
 import signal
+from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "agg")
+
+# Workers, the commands they start and the next run of the tests compile the same programs: once is enough.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "xla"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0")
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES", "-1")
 
 # A job started in the background ignores Ctrl-C, and so would the tests that press it, and their children.
 with contextlib.suppress(ValueError):  # only the main thread may say so
