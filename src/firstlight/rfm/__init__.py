@@ -1,3 +1,52 @@
-"""x"""
-from firstlight.rfm.kernels import KERNELS, Exponential, Gaussian, Kernel, Laplace, Quadratic
-from firstlight.rfm.machine import Rule, recursive_feature_machine
+r"""Recursive feature machines: kernel regression with a metric M that follows from the fit (FACT, Sections 4 and 5).
+
+>>> import numpy as np
+>>> from firstlight import rfm
+>>> X = np.random.default_rng(0).standard_normal((150, 6))
+>>> model = rfm.RFMRegressor().fit(X, np.sin(2 * X[:, 0]) * X[:, 5])
+>>> sorted(model.feature_importances_.argsort()[-2:].tolist())
+[0, 5]
+
+`RFMClassifier` and `RFMRegressor` are scikit-learn estimators; `recursive_feature_machine` is Algorithm 1 of the paper.
+"""
+
+from firstlight.rfm.centres import CentreSolver
+from firstlight.rfm.classifier import RFMClassifier
+from firstlight.rfm.exact import ExactSolver
+from firstlight.rfm.files import load
+from firstlight.rfm.kernels import KERNELS, Exponential, Gaussian, Kernel, Laplace, Quadratic, median_bandwidth
+from firstlight.rfm.machine import Iterate, Rule, fixed, iterate, recursive_feature_machine
+from firstlight.rfm.matrices import FeatureMatrices
+from firstlight.rfm.regressor import RFMRegressor
+from firstlight.rfm.ridge import best_ridge, loo_errors
+from firstlight.rfm.solution import IllConditionedWarning, NotPositiveDefinite, Solution
+from firstlight.rfm.updates import UPDATES, normalized, updated
+
+__all__ = [
+    "KERNELS",
+    "UPDATES",
+    "CentreSolver",
+    "ExactSolver",
+    "Exponential",
+    "FeatureMatrices",
+    "Gaussian",
+    "IllConditionedWarning",
+    "Iterate",
+    "Kernel",
+    "Laplace",
+    "NotPositiveDefinite",
+    "Quadratic",
+    "RFMClassifier",
+    "RFMRegressor",
+    "Rule",
+    "Solution",
+    "best_ridge",
+    "fixed",
+    "iterate",
+    "load",
+    "loo_errors",
+    "median_bandwidth",
+    "normalized",
+    "recursive_feature_machine",
+    "updated",
+]

@@ -3,7 +3,6 @@ r"""Kernel ridge regression by one Cholesky factor, in the memory of one n×n ma
 LAPACK turns one triangle into the factor; the other keeps K, of which the slopes D are made when the fit is done.
 """
 
-import warnings
 from collections.abc import Iterator
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy.linalg import get_lapack_funcs
 from firstlight.rfm.kernels import Kernel
 from firstlight.rfm.matrices import FeatureMatrices, gradient_products, pair_products, spread
 from firstlight.rfm.pairs import blocks, in_parallel, mirror, slopes, values
-from firstlight.rfm.solution import IllConditionedWarning, NotPositiveDefinite, Solution
+from firstlight.rfm.solution import NotPositiveDefinite, Solution
 
 
 class ExactSolver:
@@ -38,11 +37,13 @@ class ExactSolver:
         Y: Float[np.ndarray, "n c"],
         weights: Float[np.ndarray, " n"],
         kernel: Kernel,
+        *,
+        scratch: bool = True,
     ) -> None:
         self.X, self.Y, self.kernel = X, Y.astype(X.dtype, copy=False), kernel
         self.weights = weights.astype(X.dtype, copy=False)
         self.C = X
-        self._square = np.empty((len(X), len(X)), X.dtype)
+        self._square = np.empty((len(X), len(X)) if scratch else (0, 0), X.dtype)
         self._potrf, self._potrs, self._trtri, self._pocon = get_lapack_funcs(
             ("potrf", "potrs", "trtri", "pocon"), (self._square,)
         )
@@ -61,6 +62,20 @@ class ExactSolver:
             )
         self._norm = self._largest_column()
         self._whole = True
+
+    @classmethod
+    def for_predictions(
+        cls,
+        X: Float[np.ndarray, "n d"],
+        Y: Float[np.ndarray, "n c"],
+        weights: Float[np.ndarray, " n"],
+        kernel: Kernel,
+        M: Float[np.ndarray, "d d"],
+    ) -> "ExactSolver":
+        """A solver with the metric M that can predict, without the memory it would need to solve."""
+        solver = cls(X, Y, weights, kernel, scratch=False)
+        solver.M = M.astype(X.dtype, copy=False)
+        return solver
 
     @property
     def size(self) -> float:
@@ -161,15 +176,3 @@ def predict(
     for block in blocks(len(Z), len(C), 1 << 23):
         result[block] = values(kernel, Z[block], C, M) @ beta
     return result
-
-
-def warn_if_ill_conditioned(solution: Solution, dtype: np.dtype) -> None:
-    """Say how few digits the coefficients have when the condition number leaves none to spare."""
-    limit = 0.1 / np.finfo(dtype).eps
-    if solution.condition > limit:
-        warnings.warn(
-            f"the kernel matrix plus ridge {solution.ridge:g} has condition number {solution.condition:.1e}, more than "
-            f"{dtype} can resolve ({limit:.0e}); give a larger ridge or precision='double'",
-            IllConditionedWarning,
-            stacklevel=2,
-        )

@@ -121,18 +121,20 @@ def recursive_feature_machine(
     ridge: float | int,
     weights: Float[np.ndarray, " n"] | None = None,
     agop: bool = False,
-) -> Iterator[tuple[ExactSolver, Iterate]]:
-    r"""Algorithm 1 as the paper has it: every iterate, with the solver that can predict with it.
+) -> Iterator[tuple[Iterate, Callable[[np.ndarray], np.ndarray]]]:
+    r"""Algorithm 1 as the paper has it: every iterate, with f as a function of rows, good until the next is asked for.
 
     >>> from firstlight.rfm import Gaussian, Rule
     >>> X = np.random.default_rng(0).choice([-1.0, 1.0], (60, 6)) / 6**0.5
     >>> Y = (X[:, :1] * X[:, 1:2] > 0).astype(float)
     >>> run = recursive_feature_machine(X, Y, Gaussian(1.0), Rule("fact"), iterations=3, ridge=1e-3)
-    >>> metrics = [iterate.M for _, iterate in run]
+    >>> metrics = [iterate.M for iterate, f in run]
     >>> sorted(np.argsort(metrics[-1].diagonal())[-2:].tolist())
     [0, 1]
     """
     weights = np.ones(len(X), X.dtype) if weights is None else weights
-    solver = ExactSolver(X - X.mean(axis=0) if kernel.radial else X, Y, weights, kernel)
+    shift = X.mean(axis=0) if kernel.radial else np.zeros(X.shape[1], X.dtype)
+    solver = ExactSolver(X - shift, Y, weights, kernel)
     for machine in iterate(solver, rule, iterations, fixed(ridge), agop=agop):
-        yield solver, machine
+        solution = machine.solution
+        yield machine, lambda Z, solution=solution: solver.predict(solution, Z - shift)

@@ -44,12 +44,15 @@ def arguments(kernel: Kernel, X: Rows, Z: Rows, M: Metric, out: Pairs | None = N
     np.matmul(XM, Z.T, out=out)
     if kernel.radial:
         own, other = np.einsum("ij,ij->i", XM, X), np.einsum("ij,ij->i", Z @ M, Z)
+        rounding = 16 * float(np.finfo(X.dtype).eps)
 
         def shift(block: slice) -> None:
             part = out[block]
             part *= -2
             part += own[block, None]
             part += other
+            # Of a row with itself only rounding is left, and the root of that would not be small.
+            part *= part > rounding * own[block, None]
 
         in_parallel(shift, blocks(*out.shape))
     return out

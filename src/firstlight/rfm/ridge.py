@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Float
 
 from firstlight.rfm.exact import ExactSolver
-from firstlight.rfm.solution import NotPositiveDefinite, Solution, loo_error
+from firstlight.rfm.solution import NotPositiveDefinite, Solution, mean_squares
 
 RUNGS: tuple[float, ...] = tuple(10.0**k for k in range(-6, 3))
 """Ridges tried, relative to the mean of the kernel's diagonal."""
@@ -39,7 +39,7 @@ def loo_errors(
         inverse = 1 / (eigenvalues + ridge)
         alpha = root * (Q @ (inverse[:, None] * rotated))
         diagonal = weights * (squares @ inverse)
-        errors.append(loo_error(Y - alpha / diagonal[:, None], Y, weights))
+        errors.append(mean_squares(Y - alpha / diagonal[:, None], Y, weights))
     return np.array(errors)
 
 
@@ -50,7 +50,9 @@ def best_ridge(solver: ExactSolver, start: float | None = None) -> Solution:
     """
     ridges = [solver.size * rung for rung in RUNGS]
     if len(solver.X) <= EIGEN_ROWS:
-        errors = loo_errors(solver.kernel_matrix(), solver.Y.astype(np.float64), solver.weights.astype(np.float64), ridges)
+        errors = loo_errors(
+            solver.kernel_matrix(), solver.Y.astype(np.float64), solver.weights.astype(np.float64), ridges
+        )
         return _first_that_solves(solver, ridges, int(np.argmin(errors)))
     position = 4 if start is None else int(np.argmin(np.abs(np.log(np.array(ridges) / start))))
     return _climb(solver, ridges, position)
@@ -75,7 +77,7 @@ def _climb(solver: ExactSolver, ridges: Sequence[float], position: int) -> Solut
         if rung not in tried:
             try:
                 solution = solver.solve(ridges[rung], loo=True)
-                tried[rung] = loo_error(solution.loo, solver.Y, solver.weights), solution  # type: ignore[arg-type]
+                tried[rung] = mean_squares(solution.loo, solver.Y, solver.weights), solution  # type: ignore[arg-type]
             except NotPositiveDefinite:
                 tried[rung] = np.inf, None
         return tried[rung][0]

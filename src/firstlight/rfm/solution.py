@@ -35,13 +35,13 @@ class Solution:
     captured: float = 1.0
 
 
-def loo_error(
-    loo: Float[np.ndarray, "n c"], Y: Float[np.ndarray, "n c"], weights: Float[np.ndarray, " n"]
+def mean_squares(
+    predicted: Float[np.ndarray, "n c"], Y: Float[np.ndarray, "n c"], weights: Float[np.ndarray, " n"]
 ) -> float:
     """The weighted mean over rows of the squared error, summed over outputs.
 
-    >>> loo_error(np.zeros((2, 1)), np.array([[1.0], [2.0]]), np.array([3.0, 1.0]))
+    >>> mean_squares(np.zeros((2, 1)), np.array([[1.0], [2.0]]), np.array([3.0, 1.0]))
     1.75
     """
-    squares = np.sum(np.square(Y - loo, dtype=np.float64), axis=1)
+    squares = np.sum(np.square(Y - predicted, dtype=np.float64), axis=1)
     return float(np.average(squares, weights=weights))

@@ -1,0 +1,225 @@
+"""What the classifier and the regressor share: parameters, fitting, fitted attributes, predictions before decoding."""
+
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from firstlight.rfm import figures
+from firstlight.rfm.exact import predict
+from firstlight.rfm.fitting import Fitted, Settings, fit
+from firstlight.rfm.kernels import KERNELS, Kernel, median_bandwidth
+from firstlight.rfm.machine import Rule
+from firstlight.rfm.solution import IllConditionedWarning
+from firstlight.rfm.table import Scaling, distinct
+from firstlight.rfm.updates import UPDATES, Normalize, Update
+
+_NORMALIZED: dict[Update, tuple[Normalize | None, ...]] = {
+    "nfa": ("trace",),
+    "fact": ("trace",),
+    "fact_geometric": (None, "trace"),
+}
+"""What `normalize="auto"` tries: plain FACT drifts in scale and needs it; geometric FACT is often better without."""
+
+_ADVICE = {
+    "NaN": "fill gaps first, as in make_pipeline(SimpleImputer(), {name}())",
+    "could not convert string": (
+        "encode categories first, as in make_pipeline(make_column_transformer((OneHotEncoder(handle_unknown='ignore'), "
+        "make_column_selector(dtype_exclude='number')), remainder='passthrough'), {name}())"
+    ),
+}
+
+
+class BaseRFM(BaseEstimator):
+    """Fitting and predicting; how targets become numbers and back is the subclasses'."""
+
+    _parameter_constraints: dict = {
+        "update": [StrOptions({"auto", *UPDATES}), None],
+        "kernel": [StrOptions(set(KERNELS)), Kernel],
+        "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
+        "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
+        "iterations": [Interval(Integral, 0, None, closed="left")],
+        "power": [Interval(Real, 0, None, closed="neither")],
+        "center": ["boolean"],
+        "normalize": [StrOptions({"auto", "trace", "max"}), None],
+        "early_stopping": [StrOptions({"loo"}), Interval(Real, 0, 1, closed="neither"), None],
+        "scale": ["boolean"],
+        "precision": [StrOptions({"auto", "single", "double"})],
+        "exact_rows": [Interval(Integral, 1, None, closed="left")],
+        "n_centers": [Interval(Integral, 1, None, closed="left")],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        *,
+        update="auto",
+        kernel="laplace",
+        bandwidth="median",
+        ridge="auto",
+        iterations=5,
+        power=0.5,
+        center=False,
+        normalize="auto",
+        early_stopping="loo",
+        scale=True,
+        precision="auto",
+        exact_rows=15_000,
+        n_centers=3000,
+        random_state=None,
+        n_jobs=None,
+    ):
+        self.update = update
+        self.kernel = kernel
+        self.bandwidth = bandwidth
+        self.ridge = ridge
+        self.iterations = iterations
+        self.power = power
+        self.center = center
+        self.normalize = normalize
+        self.early_stopping = early_stopping
+        self.scale = scale
+        self.precision = precision
+        self.exact_rows = exact_rows
+        self.n_centers = n_centers
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """The diagonal of M as shares that sum to 1, in the scaled columns."""
+        check_is_fitted(self)
+        diagonal = np.maximum(self.feature_matrix_.diagonal(), 0)
+        return diagonal / diagonal.sum()
+
+    @property
+    def feature_directions_(self) -> np.ndarray:
+        """The eigenvectors of M as rows, the most important first; signs make the largest entry positive."""
+        check_is_fitted(self)
+        vectors = np.linalg.eigh(self.feature_matrix_)[1][:, ::-1].T
+        largest = np.abs(vectors).argmax(axis=1)[:, None]
+        return vectors * np.sign(np.take_along_axis(vectors, largest, axis=1))
+
+    def plot(self, what: str = "importances"):
+        """A Matplotlib figure of "importances", "matrix", "directions" or "history"."""
+        from firstlight import plots
+
+        return plots.draw(self.figure_data(what))
+
+    def figure_data(self, what: str = "importances"):
+        """The same figure as data for `firstlight.plots` and reports."""
+        check_is_fitted(self)
+        if what not in figures.FIGURES:
+            raise ValueError(f"what is one of {', '.join(figures.FIGURES)}; got {what!r}")
+        return figures.FIGURES[what](self)
+
+    def save(self, path):
+        """Write the fitted estimator to one `.safetensors` file, which `rfm.load` reads and nothing executes."""
+        from firstlight.rfm.files import save
+
+        check_is_fitted(self)
+        return save(self, path)
+
+    def _html_repr(self) -> str:
+        shown = super()._html_repr()
+        return shown + figures.summary_html(self) if hasattr(self, "feature_matrix_") else shown
+
+    def _check_X(self, X: Any, *y: Any, **more: Any) -> Any:
+        try:
+            return validate_data(self, X, *y, dtype=np.float64, **more)
+        except ValueError as error:
+            advice = next((words for sign, words in _ADVICE.items() if sign in str(error)), "")
+            if not advice:
+                raise
+            raise ValueError(f"{error}\n{advice.format(name=type(self).__name__)}") from None
+
+    def _check_weights(self, X: np.ndarray, sample_weight: Any) -> np.ndarray:
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not (weights > 0).any():
+            raise ValueError("sample_weight must be above 0 for at least one row; all are 0")
+        return weights
+
+    def _fit(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, *, loo: bool) -> Fitted:
+        """Fit f to numeric targets Y (n, c), already centred and scaled; `loo` asks for predictions of left-out rows."""
+        X, Y, weights = distinct(X, Y, weights)
+        radial = self.kernel.radial if isinstance(self.kernel, Kernel) else KERNELS[self.kernel].radial
+        self._scaling = Scaling.of(X, weights, shift=bool(self.scale or radial), spread=bool(self.scale))
+        Z = self._scaling.apply(X)
+        if np.abs(Z).max() > 1e150:
+            raise ValueError(f"the squares of X overflow (entries up to {np.abs(X).max():.1e}); leave scale=True")
+        self.kernel_ = self._kernel(Z, weights, radial)
+        fitted = fit(Z, Y, weights, self.kernel_, self._settings(loo), self._quality)
+        self._keep(fitted)
+        return fitted
+
+    def _settings(self, loo: bool) -> Settings:
+        state = self.random_state
+        seed = state if isinstance(state, Integral) else 0 if state is None else state.randint(2**31)
+        stopping = self.early_stopping
+        return Settings(
+            tuple(self._rules()),
+            int(self.iterations),
+            None if self.ridge == "auto" else float(self.ridge),
+            stopping if stopping is None or isinstance(stopping, str) else float(stopping),
+            self.precision,
+            int(self.exact_rows),
+            int(self.n_centers),
+            None if self.n_jobs is None else int(self.n_jobs),
+            int(seed),
+            loo,
+        )
+
+    def _rules(self) -> list[Rule]:
+        if self.update is None or self.iterations == 0:
+            return []
+        updates = UPDATES if self.update == "auto" else (self.update,)
+        return [
+            Rule(update, how, float(self.power), bool(self.center))
+            for update in updates
+            for how in (_NORMALIZED[update] if self.normalize == "auto" else (self.normalize,))
+        ]
+
+    def _kernel(self, Z: np.ndarray, weights: np.ndarray, radial: bool) -> Kernel:
+        if isinstance(self.kernel, Kernel):
+            return self.kernel
+        bandwidth = median_bandwidth(Z, weights, radial) if self.bandwidth == "median" else float(self.bandwidth)
+        return KERNELS[self.kernel](bandwidth)
+
+    def _keep(self, fitted: Fitted) -> None:
+        import pandas as pd
+
+        machine = fitted.machine
+        self.feature_matrix_ = machine.M
+        self.n_iter_ = machine.iteration
+        self.ridge_ = machine.solution.ridge
+        self.bandwidth_ = float(self.kernel_.bandwidth)
+        self.condition_ = machine.solution.condition
+        self.captured_ = machine.solution.captured
+        self.precision_ = str(fitted.dtype)
+        self.solver_ = "exact" if len(fitted.centres) == fitted.rows else "centers"
+        self.history_ = pd.DataFrame(fitted.history)
+        (chosen,) = (row for row in fitted.history if row["chosen"])
+        self.update_, self.normalize_ = chosen["update"], chosen["normalize"]
+        self._centres, self._beta = fitted.centres, machine.solution.beta
+        limit = 1 / np.finfo(fitted.dtype).eps
+        if self.condition_ > limit:
+            warnings.warn(
+                f"the kernel matrix plus ridge {self.ridge_:g} has condition number {self.condition_:.1e}, more than "
+                f"{self.precision_} resolves ({limit:.0e}); give a larger ridge",
+                IllConditionedWarning,
+                stacklevel=4,
+            )
+
+    def _scores(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        Z = self._scaling.apply(self._check_X(X, reset=False)).astype(self._beta.dtype)
+        metric = self.feature_matrix_.astype(self._beta.dtype)
+        return predict(self.kernel_, Z, self._centres, metric, self._beta).astype(np.float64)
+
+    def _quality(self, predicted: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
+        raise NotImplementedError

@@ -1,0 +1,184 @@
+"""From a scaled table to a fitted machine: decide, then fit all rows."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+
+from firstlight.rfm import memory
+from firstlight.rfm.centres import CentreSolver
+from firstlight.rfm.exact import ExactSolver
+from firstlight.rfm.kernels import Kernel
+from firstlight.rfm.machine import Iterate, Ridge, Rule, Solver, fixed, iterate
+from firstlight.rfm.ridge import best_ridge
+from firstlight.rfm.selection import Plan, Quality, Step, alignment, choose, explore, history
+from firstlight.rfm.solution import NotPositiveDefinite, Solution
+
+SELECTION_ROWS = 5000
+"""Of larger tables, this many rows decide on the update, the ridge and the iteration; all rows are then fitted."""
+
+SINGLE_ROWS = 2000
+"""From here on precision "auto" is single, which halves time and memory, as long as it resolves the problem."""
+
+Judged = tuple[Float[np.ndarray, "n c"], Float[np.ndarray, "n c"], Float[np.ndarray, " n"]]
+"""Predictions of rows that were left out, their targets and their weights."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is to be decided and how; `ridge` None means the one that leave-one-out likes best."""
+
+    rules: tuple[Rule, ...]
+    iterations: int
+    ridge: float | None
+    early_stopping: Literal["loo"] | float | None
+    precision: Literal["auto", "single", "double"]
+    exact_rows: int
+    n_centers: int
+    n_jobs: int | None
+    seed: int
+    loo: bool
+
+    @property
+    def decided(self) -> bool:
+        """Whether there is nothing left to decide."""
+        return self.early_stopping is None and self.ridge is not None and len(self.rules) <= 1
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A machine f(x) = K_M(x, C)β with the way it was found."""
+
+    machine: Iterate
+    centres: Float[np.ndarray, "m d"]
+    rows: int
+    history: list[dict[str, Any]]
+    judged: Judged | None
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Precision that it was computed in."""
+        return self.centres.dtype
+
+
+def fit(
+    Z: Float[np.ndarray, "n d"],
+    Y: Float[np.ndarray, "n c"],
+    weights: Float[np.ndarray, " n"],
+    kernel: Kernel,
+    settings: Settings,
+    quality: Callable[[np.ndarray, np.ndarray, np.ndarray], Quality],
+) -> Fitted:
+    """Decide and fit, in the least precision that resolves the problem if the precision is "auto"."""
+    single = settings.precision == "single" or (settings.precision == "auto" and len(Z) >= SINGLE_ROWS)
+    if single:
+        try:
+            fitted = _fit(Z.astype(np.float32), Y, weights, kernel, settings, quality)
+            if settings.precision == "single" or fitted.machine.solution.condition <= 1 / np.finfo(np.float32).eps:
+                return fitted
+        except NotPositiveDefinite:
+            if settings.precision == "single":
+                raise
+    return _fit(Z, Y, weights, kernel, settings, quality)
+
+
+def _fit(Z, Y, weights, kernel: Kernel, settings: Settings, quality) -> Fitted:
+    rng = np.random.default_rng(settings.seed)
+    if settings.decided:
+        rule = settings.rules[0] if settings.rules else None
+        plan = Plan(rule, (float(settings.ridge or 0.0),) * (1 + settings.iterations * bool(rule)))
+        return _follow(plan, Z, Y, weights, kernel, settings, rng, quality)
+    kept, held = _split(len(Z), settings, rng)
+    part = Z[kept], Y[kept], weights[kept]
+
+    def judged(solver: Any, machine: Iterate) -> Judged:
+        if len(held):
+            return solver.predict(machine.solution, Z[held]), Y[held], weights[held]
+        return _left_out(machine.solution), solver.Y, solver.weights
+
+    runs = explore(
+        lambda: ExactSolver(*part, kernel),
+        settings.rules,
+        settings.iterations,
+        _ridge(settings, loo=not len(held)),
+        lambda solver, machine: quality(*judged(solver, machine)),
+        agop=_agop_is_cheap(len(kept), Z.shape[1], Y.shape[1]),
+        n_jobs=settings.n_jobs,
+    )
+    plan, best = choose(runs, last=settings.early_stopping is None)
+    told = history(runs, best)
+    solver = ExactSolver.for_predictions(*part, kernel, best.iterate.M)
+    shown = judged(solver, best.iterate)
+    if len(kept) == len(Z):
+        return Fitted(best.iterate, part[0], len(Z), told, shown)
+    del runs, solver
+    final = _follow(plan, Z, Y, weights, kernel, settings, rng)
+    return Fitted(final.machine, final.centres, len(Z), told, shown)
+
+
+def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, rng, quality=None) -> Fitted:
+    """Run a plan on all rows; with a `quality`, the last machine is judged by leaving out."""
+    solver = _solver(Z, Y, weights, kernel, settings, rng)
+    loo = quality is not None and settings.loo
+
+    def ridge(solver: Solver, iteration: int) -> Solution:
+        return solver.solve(plan.ridges[iteration], loo=loo and iteration == plan.iterations)
+
+    rule, told, machine = plan.rule or Rule("nfa"), [], None
+    wanted = quality is not None and _agop_is_cheap(len(Z), Z.shape[1], Y.shape[1])
+    for machine in iterate(solver, rule, plan.iterations, ridge, agop=wanted):
+        step = Step(plan.rule if machine.iteration else None, machine, (np.nan, np.nan), alignment(machine))
+        told.append(step.row(False))
+    if machine is None:
+        raise ValueError("Algorithm 1 made no machine; iterations must be at least 0")
+    told[-1]["chosen"] = True
+    shown = None
+    if quality is not None and machine.solution.loo is not None:
+        shown = machine.solution.loo, solver.Y, solver.weights
+        told[-1]["score"], told[-1]["error"] = quality(*shown)
+    return Fitted(machine, solver.C, len(Z), told, shown)
+
+
+def _solver(Z, Y, weights, kernel: Kernel, settings: Settings, rng: np.random.Generator) -> Solver:
+    if len(Z) <= settings.exact_rows and memory.fits(len(Z), Z.dtype):
+        return ExactSolver(Z, Y, weights, kernel)
+    count = min(settings.n_centers, len(Z))
+    return CentreSolver(Z, Y, weights, kernel, np.sort(rng.choice(len(Z), count, replace=False)))
+
+
+def _split(rows: int, settings: Settings, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Rows that decide are made with, and rows held out to judge them (none for leave-one-out)."""
+    kept, held = np.arange(rows), np.arange(0)
+    if isinstance(settings.early_stopping, float) and rows > 1:
+        order = rng.permutation(rows)
+        count = min(max(1, round(settings.early_stopping * rows)), rows - 1)
+        held, kept = np.sort(order[:count]), np.sort(order[count:])
+    if len(kept) > SELECTION_ROWS:
+        kept = np.sort(rng.choice(kept, SELECTION_ROWS, replace=False))
+    return kept, held
+
+
+def _ridge(settings: Settings, *, loo: bool) -> Ridge:
+    if settings.ridge is not None:
+        return fixed(settings.ridge, loo=loo)
+    last: dict[str, float] = {}
+
+    def chosen(solver: Any, iteration: int) -> Solution:
+        solution = best_ridge(solver, last.get("ridge"))
+        last["ridge"] = solution.ridge
+        return solution
+
+    return chosen
+
+
+def _left_out(solution: Solution) -> np.ndarray:
+    if solution.loo is None:
+        raise ValueError("this machine was solved without leave-one-out predictions; ask for them with loo=True")
+    return solution.loo
+
+
+def _agop_is_cheap(n: int, d: int, c: int) -> bool:
+    """Whether AGOP costs no more than the solve, so that it may be computed only to be compared with FACT."""
+    return n <= 1000 or 6 * c * d <= n

@@ -1,0 +1,131 @@
+"""Which update, how many iterations and which ridge: decided by leave-one-out, or by rows held out."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from firstlight.features import cosine, matrix_power, symmetrised
+from firstlight.rfm.exact import ExactSolver
+from firstlight.rfm.machine import Iterate, Ridge, Rule, Solver, iterate
+
+Quality = tuple[float, float]
+"""What is shown to a person (higher is better), and the squared error that settles ties."""
+
+Judge = Callable[[Solver, Iterate], Quality]
+
+
+@dataclass(frozen=True)
+class Step:
+    """One machine that was tried; `rule` is None for plain kernel ridge regression, iteration 0."""
+
+    rule: Rule | None
+    iterate: Iterate
+    quality: Quality
+    alignment: float
+
+    def row(self, chosen: bool) -> dict[str, Any]:
+        """As a row of `history_`."""
+        solution = self.iterate.solution
+        return {
+            "update": self.rule.update if self.rule else None,
+            "normalize": self.rule.normalize if self.rule else None,
+            "iteration": self.iterate.iteration,
+            "score": self.quality[0],
+            "error": self.quality[1],
+            "ridge": solution.ridge,
+            "alignment": self.alignment,
+            "condition": solution.condition,
+            "chosen": chosen,
+        }
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What was decided: the rule, and a ridge for each iteration 0 … T."""
+
+    rule: Rule | None
+    ridges: tuple[float, ...]
+
+    @property
+    def iterations(self) -> int:
+        """T, the number of updates of M."""
+        return len(self.ridges) - 1
+
+
+def alignment(iterate: Iterate) -> float:
+    """Cosine of √(FACT·FACTᵀ) and √AGOP, the two metrics that could follow; NaN where one is unknown or zero."""
+    found = iterate.found
+    if found is None or found.agop is None or not np.isfinite(found.agop).all() or not found.agop.any():
+        return float("nan")
+    return float(cosine(symmetrised(found.fact), matrix_power(found.agop, 0.5)))
+
+
+def explore(
+    make: Callable[[], ExactSolver],
+    rules: Sequence[Rule],
+    iterations: int,
+    ridge: Ridge,
+    judge: Judge,
+    *,
+    agop: bool = True,
+    n_jobs: int | None = None,
+) -> list[list[Step]]:
+    """The steps of every rule, each beginning with the plain machine that all share.
+
+    A rule is given up two iterations after its best one.
+    """
+    solver = make()
+    shared = agop or any(rule.update == "nfa" for rule in rules)
+    plain = Rule("nfa", centred=any(rule.centred for rule in rules))
+    zeroth = next(iterate(solver, plain, 1 if rules and iterations else 0, ridge, agop=shared))
+    first = Step(None, zeroth, judge(solver, zeroth), alignment(zeroth))
+    if not rules or not iterations:
+        return [[first]]
+    if len(rules) == 1 or n_jobs in (None, 1):
+        return [[first, *_pursue(solver, rule, first, iterations, ridge, judge, agop)] for rule in rules]
+    from joblib import Parallel, delayed
+
+    del solver
+    runs = Parallel(n_jobs=n_jobs, prefer="threads")(
+        delayed(lambda rule: list(_pursue(make(), rule, first, iterations, ridge, judge, agop)))(rule) for rule in rules
+    )
+    return [[first, *run] for run in runs]  # type: ignore[union-attr]
+
+
+def _pursue(
+    solver: Solver, rule: Rule, first: Step, iterations: int, ridge: Ridge, judge: Judge, agop: bool
+) -> Iterator[Step]:
+    best, since = first.quality, 0
+    for machine in iterate(solver, rule, iterations, ridge, start=first.iterate, agop=agop):
+        step = Step(rule, machine, judge(solver, machine), alignment(machine))
+        yield replace(step, iterate=replace(machine, found=None))
+        since = 0 if _better(step.quality, best) else since + 1
+        best = step.quality if since == 0 else best
+        if since == 2:
+            return
+
+
+def choose(runs: Sequence[Sequence[Step]], *, last: bool = False) -> tuple[Plan, Step]:
+    """The best step of all, or the best among the last of each run; the earlier one where they are equal."""
+    candidates = [(run, len(run) - 1) for run in runs] if last else [(r, i) for r in runs for i in range(len(r))]
+    run, place = candidates[0]
+    for other, position in candidates[1:]:
+        if _better(other[position].quality, run[place].quality):
+            run, place = other, position
+    ridges = tuple(step.iterate.solution.ridge for step in run[: place + 1])
+    return Plan(run[place].rule, ridges), run[place]
+
+
+def history(runs: Sequence[Sequence[Step]], chosen: Step) -> list[dict[str, Any]]:
+    """All steps as rows, the shared one once."""
+    steps = [runs[0][0], *(step for run in runs for step in run[1:])]
+    return [step.row(step is chosen) for step in steps]
+
+
+def _better(one: Quality, other: Quality) -> bool:
+    # Differences at the level of rounding must not decide, or equal tables in another order would fit differently.
+    if abs(one[0] - other[0]) > 1e-9:
+        return one[0] > other[0]
+    return one[1] < other[1] * (1 - 1e-9)
