@@ -52,7 +52,16 @@ from firstlight.theories.manifold.split import (
     isolated_value_and_grad,
     ridge_inner,
 )
-from firstlight.theories.manifold.toys import TOYS, Toy, addition, hyperbola, leaky_addition, toy_flow, train_floor
+from firstlight.theories.manifold.toys import (
+    TOYS,
+    Toy,
+    addition,
+    hyperbola,
+    leaky_addition,
+    toy_flow,
+    toy_flows,
+    train_floor,
+)
 from firstlight.theories.manifold.two_rate import best_layers, two_rate_flow
 from firstlight.theories.manifold.zero_loss import ZeroLossSet
 
@@ -101,6 +110,7 @@ __all__ = [
     "simulate",
     "tangential_fraction",
     "toy_flow",
+    "toy_flows",
     "train_floor",
     "two_rate_flow",
     "unit_similarity",

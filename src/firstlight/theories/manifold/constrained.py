@@ -12,7 +12,7 @@ from firstlight import flow
 from firstlight.theories.manifold.assumptions import require_decay
 from firstlight.theories.manifold.normal import Method, Tangent
 from firstlight.theories.manifold.projection import project
-from firstlight.theories.manifold.zero_loss import Times, ZeroLossSet
+from firstlight.theories.manifold.zero_loss import Equations, Times, ZeroLossSet
 
 RETURN_RATE = 50.0
 """How fast the constrained flow returns to 𝒵 what rounding took off it, per unit of τ."""
@@ -21,23 +21,23 @@ RETURN_RATE = 50.0
 class Penalised(eqx.Module):
     """𝓛_λ(θ) = ‖𝓕(θ) − y‖² + λ‖θ‖², the sum of squares with weight decay (eq. 2); λ is traced."""
 
-    zero_set: ZeroLossSet = eqx.field(static=True)
+    equations: Equations
     lam: Float[np.ndarray | Array, ""]
 
     def __call__(self, theta: Float[Array, " P"]) -> Float[Array, ""]:
-        return jnp.sum(self.zero_set.function(theta) ** 2) + self.lam * jnp.sum(theta**2)
+        return jnp.sum(self.equations(theta) ** 2) + self.lam * jnp.sum(theta**2)
 
 
 class _Norm(eqx.Module):
     """‖θ‖² and its gradient along 𝒵, with a pull back to 𝒵 across it."""
 
-    zero_set: ZeroLossSet = eqx.field(static=True)
+    equations: Equations
 
     def __call__(self, theta: Float[Array, " P"]) -> Float[Array, ""]:
         return jnp.sum(theta**2)
 
     def tangential_gradient(self, theta: Float[Array, " P"]) -> Float[Array, " P"]:
-        c, pull = jax.vjp(self.zero_set.function, theta)
+        c, pull = jax.vjp(self.equations, theta)
         J = jax.vmap(lambda u: pull(u)[0])(jnp.eye(len(c), dtype=c.dtype))
         across = jnp.linalg.solve(J @ J.T, jnp.stack([2 * J @ theta, RETURN_RATE * c], axis=1))
         return 2 * theta - J.T @ across[:, 0] + J.T @ across[:, 1]
@@ -56,7 +56,7 @@ def decay_flow(zero_set: ZeroLossSet, params: Any, lam: float, times: Times, **o
     """
     require_decay(lam)
     return flow.gradient_flow(
-        Penalised(zero_set, np.asarray(lam, np.float64)), zero_set.vector(params), times, **options
+        Penalised(zero_set.equations, np.asarray(lam, np.float64)), zero_set.vector(params), times, **options
     )
 
 
@@ -75,7 +75,7 @@ def constrained_flow(zero_set: ZeroLossSet, params: Any, times: Times, **options
     """
     start = project(zero_set, params)
     Tangent(zero_set, start.theta).require_regular()
-    norm = _Norm(zero_set)
+    norm = _Norm(zero_set.equations)
     return flow.gradient_flow(norm, start.theta, times, gradient=norm.tangential_gradient, **options)
 
 

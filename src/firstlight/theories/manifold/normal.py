@@ -70,6 +70,13 @@ class Tangent:
             return Q @ scipy.linalg.solve_triangular(R, b, trans=1)
         return self._solve(self._operator, b)
 
+    def multipliers(self, v: Vector) -> Float[np.ndarray, " m"]:
+        """(Jᵀ)⁺v, the u for which Jᵀu is the normal part of v."""
+        if self.is_dense:
+            Q, R = self._regular_factors
+            return scipy.linalg.solve_triangular(R, Q.T @ v)
+        return self._solve(self._operator.T, v)
+
     def normal(self, v: Vector) -> Vector:
         """The part of v in the row space of J: J⁺Jv."""
         if self.is_dense:
@@ -83,10 +90,7 @@ class Tangent:
 
     def hessian_inverse(self, v: Vector) -> Vector:
         """(JᵀJ)⁺v = J⁺(J⁺)ᵀv; half the Hessian of the loss on 𝒵 is JᵀJ."""
-        if self.is_dense:
-            Q, R = self._regular_factors
-            return Q @ scipy.linalg.solve_triangular(R, scipy.linalg.solve_triangular(R, Q.T @ v), trans=1)
-        return self.jacobian_inverse(self._solve(self._operator.T, v))
+        return self.jacobian_inverse(self.multipliers(v))
 
     @cached_property
     def _factors(self) -> tuple[np.ndarray, np.ndarray]:

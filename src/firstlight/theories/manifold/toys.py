@@ -3,7 +3,7 @@
 A start is a row; all rows, each with its own λ, are integrated as one flow.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import equinox as eqx
@@ -64,11 +64,20 @@ TOYS: dict[str, Toy] = {
 
 
 class _Rows(eqx.Module):
-    residual: Callable[[Array], Array] = eqx.field(static=True)
-    lam: Float[Array | np.ndarray, " r"]
+    """The sum of the losses of all rows; all weights are one vector, which compiles faster than several arrays."""
 
-    def __call__(self, w: Float[Array, "r k"]) -> Float[Array, ""]:
-        return jnp.sum(jax.vmap(self.residual)(w) ** 2) + jnp.sum(self.lam * jnp.sum(w**2, axis=1))
+    residuals: tuple[Callable[[Array], Array], ...] = eqx.field(static=True)
+    shapes: tuple[tuple[int, int], ...] = eqx.field(static=True)
+    lam: Float[Array | np.ndarray, " P"]
+
+    def parts(self, w: Array | np.ndarray) -> list:
+        ends = np.cumsum([0, *(r * k for r, k in self.shapes)])
+        spans = zip(ends[:-1], ends[1:], self.shapes, strict=True)
+        return [w[..., a:b].reshape(*w.shape[:-1], *shape) for a, b, shape in spans]
+
+    def __call__(self, w: Float[Array, " P"]) -> Float[Array, ""]:
+        fits = [jnp.ravel(jax.vmap(f)(part)) for f, part in zip(self.residuals, self.parts(w), strict=True)]
+        return jnp.sum(jnp.concatenate(fits) ** 2) + jnp.sum(self.lam * w**2)
 
 
 def toy_flow(
@@ -80,11 +89,19 @@ def toy_flow(
     >>> bool(np.abs(path[:, 0] - addition(np.array([-1.0, 1.0]), 0.1, np.array([0.0, 1.0]))).max() < 1e-9)
     True
     """
-    for value in lam:
+    return toy_flows([(toy, lam, np.asarray(toy.starts if starts is None else starts, np.float64))], times)[0]
+
+
+def toy_flows(
+    cases: Sequence[tuple[Toy, Float[np.ndarray, " _"], Float[np.ndarray, "_ _"]]], times: Float[np.ndarray, " t"]
+) -> list[Float[np.ndarray, "t _ _"]]:
+    """The trajectories of several toys as one flow, which compiles one program: (toy, λ per start, starts) each."""
+    for value in np.concatenate([lam for _, lam, _ in cases]):
         require_decay(float(value))
-    w = np.asarray(toy.starts if starts is None else starts, np.float64)
-    solved = flow.gradient_flow(_Rows(toy.residual, np.asarray(lam, np.float64)), w, times, rtol=1e-11, atol=1e-13)
-    return solved.params
+    decay = np.concatenate([np.repeat(lam, w.shape[1]) for _, lam, w in cases])
+    rows = _Rows(tuple(toy.residual for toy, _, _ in cases), tuple(w.shape for _, _, w in cases), decay)
+    start = np.concatenate([w.ravel() for _, _, w in cases])
+    return rows.parts(flow.gradient_flow(rows, start, times, rtol=1e-11, atol=1e-13).params)
 
 
 def addition(w: Float[np.ndarray, " k"], lam: float, times: Float[np.ndarray, " t"]) -> Path:

@@ -1,5 +1,6 @@
 """The zero-loss set 𝒵 = {θ : 𝓕(θ) = y} of any model and data, as a system of equations."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
@@ -20,6 +20,32 @@ from firstlight.theories.manifold.assumptions import require_parameters
 Vector = Float[np.ndarray, " P"]
 Times = ArrayLike | Sequence[float | int]
 """The last time of a flow, or increasing times at which it is kept."""
+
+
+class Equations(eqx.Module):
+    """𝓕(θ) − y as a traceable function of the flat θ; sets of one kind and size share what is compiled for them."""
+
+    residual: Callable[[Any], Array]
+    static: Any
+    structure: Any = eqx.field(static=True)
+    shapes: tuple[tuple[int, ...], ...] = eqx.field(static=True)
+
+    def __call__(self, theta: Float[Array, " P"]) -> Float[Array, " m"]:
+        ends = np.cumsum([math.prod(shape) for shape in self.shapes])[:-1]
+        leaves = [part.reshape(shape) for part, shape in zip(jnp.split(theta, ends), self.shapes, strict=True)]
+        tree = jax.tree.unflatten(self.structure, leaves)
+        return jnp.ravel(self.residual(eqx.combine(tree, self.static)))
+
+
+class _Fit(eqx.Module):
+    """What a model's outputs lack of the targets."""
+
+    inputs: Inputs
+    targets: Targets
+
+    def __call__(self, model: Any) -> Array:
+        o = model.apply(self.inputs.project)
+        return o - flow.target_matrix(jnp.asarray(self.targets), o.shape[-1], o.dtype)
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +84,7 @@ class ZeroLossSet:
         >>> ZeroLossSet.of(model, task.inputs, task.targets)
         ZeroLossSet(27 constraints, 108 parameters)
         """
-        with jax.enable_x64(True):
-            outputs = jax.eval_shape(lambda m: m.apply(inputs.project), eqx.filter(model, eqx.is_array)).shape[-1]
-
-        def residual(m: Any) -> Array:
-            o = m.apply(inputs.project)
-            return o - flow.target_matrix(jnp.asarray(targets), outputs, o.dtype)
-
-        return cls(residual, model)
+        return cls(_Fit(inputs, targets), model)
 
     @classmethod
     def level(cls, loss: Callable[[Any], Array], level: float, like: Any) -> "ZeroLossSet":
@@ -90,7 +109,7 @@ class ZeroLossSet:
         """m, the number of samples times outputs."""
         with jax.enable_x64(True):
             flat = jax.ShapeDtypeStruct((self.parameters,), jnp.float64)
-            return int(jax.eval_shape(self.function, flat).shape[0])
+            return int(eqx.filter_eval_shape(self.equations, flat).shape[0])
 
     def vector(self, params: Any) -> Vector:
         """θ (P,) from a PyTree of the structure of `like`, or from θ itself."""
@@ -110,11 +129,12 @@ class ZeroLossSet:
         shaped = [part.reshape(np.shape(leaf)) for part, leaf in zip(np.split(theta, ends), leaves, strict=True)]
         return eqx.combine(jax.tree.unflatten(structure, shaped), static)
 
-    def function(self, theta: Float[Array, " P"]) -> Float[Array, " m"]:
+    @cached_property
+    def equations(self) -> Equations:
         """𝓕(θ) − y as a traceable function of the flat θ."""
         arrays, static = self._parts
-        tree = ravel_pytree(jax.tree.map(lambda a: jnp.zeros(np.shape(a), theta.dtype), arrays))[1](theta)
-        return jnp.ravel(self.residual(eqx.combine(tree, static)))
+        leaves, structure = jax.tree.flatten(arrays)
+        return Equations(self.residual, static, structure, tuple(np.shape(leaf) for leaf in leaves))
 
     def evaluate(self, theta: Vector) -> Float[np.ndarray, " m"]:
         """𝓕(θ) − y."""
@@ -132,6 +152,10 @@ class ZeroLossSet:
         """Jᵀu without forming J."""
         return self._run("pull", theta, u)
 
+    def bend(self, theta: Vector, u: Float[np.ndarray, " m"], v: Vector) -> Vector:
+        """(Σᵢ uᵢ ∇²𝓕ᵢ)v, how Jᵀu turns along v."""
+        return self._run("bend", theta, u, v)
+
     def gradient(self, theta: Vector) -> Vector:
         """∇𝓛 = 2Jᵀ(𝓕 − y) of the sum of squares."""
         return 2 * self.pull(theta, self.evaluate(theta))
@@ -143,16 +167,19 @@ class ZeroLossSet:
     def _parts(self) -> tuple[Any, Any]:
         return eqx.partition(self.like, eqx.is_inexact_array_like)
 
-    @cached_property
-    def _compiled(self) -> dict[str, Callable[..., Array]]:
-        F = self.function
-        return {
-            "value": jax.jit(F),
-            "jacobian": jax.jit(jax.jacrev(F)),
-            "push": jax.jit(lambda x, v: jax.jvp(F, (x,), (v,))[1]),
-            "pull": jax.jit(lambda x, u: jax.vjp(F, x)[1](u)[0]),
-        }
-
     def _run(self, what: str, *arguments: np.ndarray) -> np.ndarray:
         with jax.enable_x64(True):
-            return np.asarray(self._compiled[what](*(jnp.asarray(a, jnp.float64) for a in arguments)))
+            return np.asarray(_PROGRAMS[what](self.equations, *(jnp.asarray(a, jnp.float64) for a in arguments)))
+
+
+def _pull(F: Equations, x: Array, u: Array) -> Array:
+    return jax.vjp(F, x)[1](u)[0]
+
+
+_PROGRAMS: dict[str, Callable[..., Array]] = {
+    "value": eqx.filter_jit(lambda F, x: F(x)),
+    "jacobian": eqx.filter_jit(lambda F, x: jax.jacrev(F)(x)),
+    "push": eqx.filter_jit(lambda F, x, v: jax.jvp(F, (x,), (v,))[1]),
+    "pull": eqx.filter_jit(_pull),
+    "bend": eqx.filter_jit(lambda F, x, u, v: jax.jvp(lambda at: _pull(F, at, u), (x,), (v,))[1]),
+}
