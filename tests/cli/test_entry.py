@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from firstlight.cli import exits
@@ -92,17 +93,24 @@ def test_debug_adds_the_traceback(cli):
     assert done.err.rstrip().endswith("error: no.toml: cannot be read (No such file or directory)")
 
 
-def test_a_bug_shows_its_traceback_and_has_its_own_code(cli, monkeypatch):
+def _divide():
+    raise ZeroDivisionError("division by zero")
+
+
+def _add_shapes():
+    return np.zeros(2) + np.linalg.solve(np.zeros((2, 3)), np.zeros(2))
+
+
+@pytest.mark.parametrize(("broken", "name"), [(_divide, "ZeroDivisionError"), (_add_shapes, "LinAlgError")])
+def test_a_bug_shows_its_traceback_and_has_its_own_code(cli, monkeypatch, broken, name):
+    """A ValueError raised inside NumPy is as much ours to mend as a division by zero."""
     from firstlight import claims
 
-    def broken(patterns):
-        raise ZeroDivisionError("division by zero")
-
-    monkeypatch.setattr(claims, "find", broken)
+    monkeypatch.setattr(claims, "find", lambda patterns: broken())
     done = cli("claims", "list")
     assert done.code == exits.BUG
     assert "Traceback" in done.err
-    assert "this is a bug in firstlight (ZeroDivisionError)" in done.err
+    assert f"this is a bug in firstlight ({name})" in done.err
 
 
 def test_a_reader_who_leaves_is_no_error(folder):

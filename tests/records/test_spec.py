@@ -1,6 +1,7 @@
 """Specs from files, mappings and overrides; what a wrong one says."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -214,6 +215,11 @@ def test_another_kind_keeps_no_defaults_of_the_old_but_refuses_what_was_set():
 def test_a_wrong_override_is_explained(overrides, message):
     with pytest.raises(SpecError, match=message):
         apply_overrides(RunSpec(), overrides)
+
+
+def test_an_error_comes_back_whole_from_a_worker():
+    error = SpecError(["steps: got 0", "seed: got -1"])
+    assert pickle.loads(pickle.dumps(error)).problems == error.problems
 
 
 @pytest.mark.parametrize(

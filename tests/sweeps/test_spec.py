@@ -89,6 +89,10 @@ def test_mistakes_are_one_line_each_and_found_before_anything_runs(tmp_path):
     assert "not both" in problems({"grid": {"seed": [1]}, "seeds": 3})[0]
     assert "seeds must differ" in problems({"seeds": [1, 1]})[0]
     assert "seeds" in problems({"seeds": -1})[0]
+    stop = [{"observable": "test_acuracy", "at_least": 0.9}]
+    typo = problems({"base": {"task": {"group": "Z5"}, "model": {"width": 4}, "stop": stop}, "seeds": 3})
+    assert "did you mean 'test_accuracy'" in typo[0]
+    assert typo[0].endswith("(in 3 of 3 points)")
     assert "null is not a value" in problems({"points": [{"optimizer.batch_size": None}]})[0]
     assert "base.steps: got -1" in problems({"base": {"steps": -1}})[0]
     (tmp_path / "broken.toml").write_text("seeds = [")

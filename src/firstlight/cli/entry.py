@@ -62,8 +62,16 @@ def _first_line(error: Exception) -> str:
     return lines[0] if lines else type(error).__name__
 
 
+_ENGINES = ("diffrax", "equinox", "jax", "numpy", "optax", "scipy")
+"""Libraries that only ever see what has been checked: a ValueError of theirs is ours to mend."""
+
+
 def _is_a_users(error: Exception) -> bool:
     """Values, files and stores are checked where they enter the library, with messages meant for people."""
     from firstlight.records import StoreError
 
-    return isinstance(error, ValueError | OSError | StoreError)
+    if isinstance(error, StoreError | OSError):
+        return True
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    module = frame.f_globals.get("__name__", "")
+    return isinstance(error, ValueError) and module.partition(".")[0] not in _ENGINES

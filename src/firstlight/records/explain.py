@@ -19,6 +19,9 @@ class SpecError(ValueError):
         self.problems = tuple(problems)
         super().__init__("\n".join(self.problems))
 
+    def __reduce__(self) -> tuple[type["SpecError"], tuple[tuple[str, ...]]]:
+        return SpecError, (self.problems,)  # sent back by a worker it would else be made from its text
+
 
 class Place(NamedTuple):
     """Where a pydantic error points: the path a user would write, its type, and the model it belongs to."""

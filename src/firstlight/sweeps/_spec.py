@@ -105,6 +105,13 @@ class Sweep(Frozen):
                 specs.setdefault(run_id(spec), spec)
             except SpecError as error:
                 problems.update(error.problems)
+        # Stop rules name observables, which only a run that is built has; the first run with each set of rules will do.
+        ruled = Counter(spec.stop for spec in specs.values() if spec.stop)
+        for stop, count in ruled.items():
+            try:
+                runs.resolve(next(spec for spec in specs.values() if spec.stop == stop), data)
+            except SpecError as error:
+                problems.update(dict.fromkeys(error.problems, count))
         if problems:
             total = f"of {len(changes)} points"
             raise SpecError([f"{problem} (in {count} {total})" for problem, count in problems.items()])
