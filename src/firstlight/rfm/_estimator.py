@@ -2,7 +2,7 @@
 
 import warnings
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from firstlight.rfm import figures
 from firstlight.rfm.exact import predict
-from firstlight.rfm.fitting import Fitted, Settings, fit
+from firstlight.rfm.fitting import Fitted, Settings, fit, threads
 from firstlight.rfm.kernels import KERNELS, Kernel, median_bandwidth
 from firstlight.rfm.machine import Rule
 from firstlight.rfm.solution import IllConditionedWarning
@@ -37,7 +37,7 @@ _ADVICE = {
 class BaseRFM(BaseEstimator):
     """Fitting and predicting; how targets become numbers and back is the subclasses'."""
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict] = {
         "update": [StrOptions({"auto", *UPDATES}), None],
         "kernel": [StrOptions(set(KERNELS)), Kernel],
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
@@ -145,7 +145,7 @@ class BaseRFM(BaseEstimator):
         return weights
 
     def _fit(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, *, loo: bool) -> Fitted:
-        """Fit f to numeric targets Y (n, c), already centred and scaled; `loo` asks for predictions of left-out rows."""
+        """Fit f to targets Y (n, c), already centred and scaled; `loo` asks for predictions of rows left out."""
         X, Y, weights = distinct(X, Y, weights)
         radial = self.kernel.radial if isinstance(self.kernel, Kernel) else KERNELS[self.kernel].radial
         self._scaling = Scaling.of(X, weights, shift=bool(self.scale or radial), spread=bool(self.scale))
@@ -219,7 +219,8 @@ class BaseRFM(BaseEstimator):
         check_is_fitted(self)
         Z = self._scaling.apply(self._check_X(X, reset=False)).astype(self._beta.dtype)
         metric = self.feature_matrix_.astype(self._beta.dtype)
-        return predict(self.kernel_, Z, self._centres, metric, self._beta).astype(np.float64)
+        with threads(min(len(Z), len(self._centres)), Z.shape[1]):
+            return predict(self.kernel_, Z, self._centres, metric, self._beta).astype(np.float64)
 
     def _quality(self, predicted: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
         raise NotImplementedError

@@ -1,11 +1,14 @@
 """From a scaled table to a fitted machine: decide, then fit all rows."""
 
+import functools
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
+from threadpoolctl import ThreadpoolController
 
 from firstlight.rfm import memory
 from firstlight.rfm.centres import CentreSolver
@@ -21,6 +24,9 @@ SELECTION_ROWS = 5000
 
 SINGLE_ROWS = 2000
 """From here on precision "auto" is single, which halves time and memory, as long as it resolves the problem."""
+
+ONE_THREAD_ROWS = 1000
+"""Up to this size of matrices one BLAS thread is as fast as several, and far faster on a busy machine."""
 
 Judged = tuple[Float[np.ndarray, "n c"], Float[np.ndarray, "n c"], Float[np.ndarray, " n"]]
 """Predictions of rows that were left out, their targets and their weights."""
@@ -72,6 +78,23 @@ def fit(
     quality: Callable[[np.ndarray, np.ndarray, np.ndarray], Quality],
 ) -> Fitted:
     """Decide and fit, in the least precision that resolves the problem if the precision is "auto"."""
+    with threads(*Z.shape):
+        return _resolved(Z, Y, weights, kernel, settings, quality)
+
+
+def threads(rows: int, columns: int) -> AbstractContextManager:
+    """BLAS on one thread where the matrices are small: waking the others costs more than they do."""
+    if rows > ONE_THREAD_ROWS or columns > ONE_THREAD_ROWS:
+        return nullcontext()
+    return _controller().limit(limits=1, user_api="blas")
+
+
+@functools.cache
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()
+
+
+def _resolved(Z, Y, weights, kernel: Kernel, settings: Settings, quality) -> Fitted:
     single = settings.precision == "single" or (settings.precision == "auto" and len(Z) >= SINGLE_ROWS)
     if single:
         try:

@@ -29,8 +29,8 @@ class RFMRegressor(RegressorMixin, BaseRFM):
             iteration.
         scale: whether columns are standardised.
         precision: "single", "double", or "auto": single from 2000 rows on if that resolves the problem.
-        exact_rows: with more distinct rows than this, or than memory allows, `n_centers` of them carry f, which is still
-            fitted to all rows; `captured_` tells how well they stand for the others.
+        exact_rows: with more distinct rows than this, or than memory allows, `n_centers` of them carry f, which is
+            still fitted to all rows; `captured_` tells how well they stand for the others.
         random_state: seeds what is drawn: rows held out, rows that decide in large tables, and centres; None is 0.
         n_jobs: how many updates are tried at the same time.
 
