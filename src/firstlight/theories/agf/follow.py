@@ -1,0 +1,105 @@
+"""Gradient flow from the same small initialisation, in coordinates that do not mind how small it is."""
+
+from collections.abc import Callable
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float
+from scipy.integrate import DOP853, LSODA, RK45
+from threadpoolctl import threadpool_limits
+
+from firstlight.flow import Flow
+from firstlight.flow.gradient_flow import FlowStatus
+from firstlight.theories.agf.problem import Problem
+
+_SOLVERS: dict[str, Any] = {"dop853": DOP853, "rk45": RK45, "lsoda": LSODA}
+
+
+def follow(
+    problem: Problem,
+    theta: Float[np.ndarray, "K P"],
+    times: Any,
+    *,
+    eta: float | int = 1.0,
+    solver: Literal["dop853", "rk45", "lsoda"] | None = None,
+    rtol: float | None = None,
+    max_steps: int = 500_000,
+    loss_below: float | None = None,
+) -> Flow:
+    r"""θ′ = −η∇L from θ (K, P), every neuron as direction and log-norm, so that 10⁻¹⁰⁰ is as good as 10⁻².
+
+    $$\dot{\bar\theta}_i = -\eta\, P^\perp \nabla_i L / \lVert\theta_i\rVert, \qquad
+      \frac{d}{dt}\log\lVert\theta_i\rVert = -\eta\, \bar\theta_i\cdot\nabla_i L / \lVert\theta_i\rVert$$
+
+    **Arguments:** `times` the last time (401 are saved) or increasing times from 0; `eta` as in `predict`, so that
+    times agree; `solver` "lsoda" where a long flow is stiff, else chosen, like `rtol`, by whether the problem is
+    smooth; `loss_below` a level at which to stop.
+
+    >>> from firstlight.theories import agf
+    >>> problem = agf.network(np.diag([2.0, 1.0]), np.diag([2.0, 1.0]), "linear")
+    >>> run = follow(problem, problem.initial(width=2, alpha=1e-30), 200.0)
+    >>> run.status, bool(run.loss.min() < 1e-9)
+    ('finished', True)
+    """
+    theta = np.asarray(theta, float)
+    norm = np.linalg.norm(theta, axis=1)
+    if theta.ndim != 2 or not norm.min() > 0:
+        raise ValueError(f"theta must be (K, P) with no row zero, got shape {theta.shape}; use alpha > 0")
+    ts = np.linspace(0.0, float(times), 401) if np.ndim(times) == 0 else np.asarray(times, float)
+    solver = solver or ("dop853" if problem.smooth else "rk45")
+    rtol = rtol or (1e-7 if problem.smooth else 1e-4)
+    right, unpack = _polar(problem, theta.shape, float(eta))
+    start = np.concatenate([(theta / norm[:, None]).ravel(), np.log(norm)])
+    done = _level(problem, unpack, loss_below)
+    with np.errstate(over="ignore", invalid="ignore"), threadpool_limits(limits=1, user_api="blas"):
+        states, status, steps = _solve(_SOLVERS[solver], right, start, ts, rtol, max_steps, done)
+    params = np.stack([unpack(state) for state in states])
+    loss = np.array([float(problem.cost(p)[0]) for p in params])
+    return Flow(ts[: len(states)], params, loss, status, None, steps)
+
+
+def _polar(problem: Problem, shape: tuple[int, ...], eta: float) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    K = shape[0]
+
+    def unpack(y: np.ndarray) -> np.ndarray:
+        theta_bar = y[:-K].reshape(shape)
+        return np.exp(y[-K:])[:, None] * theta_bar / np.linalg.norm(theta_bar, axis=1, keepdims=True)
+
+    def right(t: float, y: np.ndarray) -> np.ndarray:
+        theta_bar = y[:-K].reshape(shape)
+        theta_bar = theta_bar / np.linalg.norm(theta_bar, axis=1, keepdims=True)
+        norm = np.exp(y[-K:])[:, None]
+        down = -eta * np.asarray(problem.cost(norm * theta_bar)[1]) / norm
+        radial = np.einsum("kp,kp->k", theta_bar, down)
+        return np.concatenate([(down - radial[:, None] * theta_bar).ravel(), radial])
+
+    return right, unpack
+
+
+def _level(problem: Problem, unpack: Callable[..., Any], below: float | None) -> Callable[[np.ndarray], bool]:
+    return lambda y: below is not None and float(problem.cost(unpack(y))[0]) <= below
+
+
+def _solve(
+    method: Any,
+    right: Callable[..., Any],
+    y: np.ndarray,
+    ts: np.ndarray,
+    rtol: float,
+    max_steps: int,
+    done: Callable[[np.ndarray], bool],
+) -> tuple[list[np.ndarray], FlowStatus, int]:
+    """States at the times that were reached, by the dense output of each step."""
+    solver = method(right, ts[0], y, ts[-1], rtol=rtol, atol=1e-3 * rtol)
+    states, steps = [y], 0
+    while solver.status == "running" and steps < max_steps:
+        solver.step()
+        steps += 1
+        passed = int(np.searchsorted(ts, solver.t, side="right"))
+        if passed > len(states):
+            between = solver.dense_output()
+            states += [between(t) for t in ts[len(states) : passed]]
+            if done(states[-1]):
+                return states, "event", steps
+    status: FlowStatus = "finished" if solver.status == "finished" else "diverged"
+    return states, "max_steps" if solver.status == "running" else status, steps
