@@ -3,7 +3,7 @@
 from cyclopts import App
 
 import firstlight
-from firstlight.cli import claims, demo, doctor, report, reproduce, run, runs, store, sweep
+from firstlight.cli import claims, demo, doctor, report, reproduce, rfm, run, runs, store, sweep
 
 _EPILOGUE = """\
 Exit codes: 0 done and as expected · 1 a verdict differs, a run failed or a check found damage · 2 the command
@@ -26,6 +26,7 @@ app.command(sweep.sweep, sort_key=3)
 app.command(runs.app)
 app.command(reproduce.reproduce, sort_key=5)
 app.command(claims.app)
+app.command(rfm.app)
 app.command(report.report, sort_key=7)
 app.command(store.app)
 app.command(doctor.doctor, sort_key=9)

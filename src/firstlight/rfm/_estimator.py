@@ -158,15 +158,18 @@ class BaseRFM(BaseEstimator):
         return fitted
 
     def _settings(self, loo: bool) -> Settings:
-        state = self.random_state
+        params: Any = self
+        state = params.random_state
         seed = state if isinstance(state, Integral) else 0 if state is None else state.randint(2**31)
-        stopping = self.early_stopping
+        stopping: Any = params.early_stopping
+        if stopping not in (None, "loo"):
+            stopping = float(stopping)
         return Settings(
             tuple(self._rules()),
             int(self.iterations),
             None if self.ridge == "auto" else float(self.ridge),
-            stopping if stopping is None or isinstance(stopping, str) else float(stopping),
-            self.precision,
+            stopping,
+            params.precision,
             int(self.exact_rows),
             int(self.n_centers),
             None if self.n_jobs is None else int(self.n_jobs),
@@ -177,11 +180,12 @@ class BaseRFM(BaseEstimator):
     def _rules(self) -> list[Rule]:
         if self.update is None or self.iterations == 0:
             return []
-        updates = UPDATES if self.update == "auto" else (self.update,)
+        params: Any = self
+        updates: tuple[Update, ...] = UPDATES if params.update == "auto" else (params.update,)
         return [
             Rule(update, how, float(self.power), bool(self.center))
             for update in updates
-            for how in (_NORMALIZED[update] if self.normalize == "auto" else (self.normalize,))
+            for how in (_NORMALIZED[update] if params.normalize == "auto" else (params.normalize,))
         ]
 
     def _kernel(self, Z: np.ndarray, weights: np.ndarray, radial: bool) -> Kernel:

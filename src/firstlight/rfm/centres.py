@@ -91,7 +91,7 @@ class CentreSolver:
             )
         gamma, _ = self._potrs(factor, self._moment, lower=1)
         reciprocal, _ = self._pocon(factor, norm, uplo="L")
-        beta = solve_triangular(self._root, gamma, lower=True, trans="T")
+        beta = solve_triangular(self._root, gamma, lower=True, trans=1)
         fitted = np.empty_like(self.Y)
         leverage = np.zeros(len(self.X), self.X.dtype)
         for rows, B in self._projected():

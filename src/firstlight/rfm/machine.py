@@ -43,7 +43,7 @@ class Rule:
 
     def next(self, M: Metric, found: FeatureMatrices) -> Metric | None:
         """The next metric, or None where there is none: the machine is constant, or the numbers left the range."""
-        if not np.isfinite(found.fact).all():
+        if not (np.isfinite(found.fact).all() and (found.agop is None or np.isfinite(found.agop).all())):
             return None
         metric = normalized(updated(self.update, M, found, self.power), self.normalize)
         return metric if np.isfinite(metric).all() and np.trace(metric) > 0 else None
@@ -104,8 +104,11 @@ def iterate(
         if iteration == iterations:
             yield Iterate(iteration, M, solution)
             return
-        yield Iterate(iteration, M, solution, found := solver.matrices(solution, agop=wanted, centred=rule.centred))
-        following = rule.next(M, found)
+        # A metric whose scale runs away overflows here; that ends the sequence, and is no reason for a warning.
+        with np.errstate(over="ignore", invalid="ignore"):
+            found = solver.matrices(solution, agop=wanted, centred=rule.centred)
+            following = rule.next(M, found)
+        yield Iterate(iteration, M, solution, found)
         if following is None:
             return
         M, iteration = following, iteration + 1

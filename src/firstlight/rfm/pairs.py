@@ -1,7 +1,7 @@
 """Blocks of kernel matrices, computed by as few passes over memory as possible."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -93,9 +93,9 @@ def mirror(square: Float[np.ndarray, "n n"]) -> None:
     in_parallel(copy, blocks(n, 1, step))
 
 
-def in_parallel(call, parts: Iterator[slice]) -> None:
+def in_parallel(call: Callable[[slice], None], slices: Iterator[slice]) -> None:
     """Elementwise work on independent blocks; NumPy releases the interpreter inside."""
-    parts = list(parts)
+    parts = list(slices)
     if len(parts) < 2:
         for part in parts:
             call(part)

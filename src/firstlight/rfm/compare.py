@@ -1,0 +1,171 @@
+"""A table of one's own: RFM, plain kernel ridge regression and gradient boosting side by side, on the same folds."""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from firstlight.records import FitRecord
+from firstlight.rfm.classifier import RFMClassifier
+from firstlight.rfm.regressor import RFMRegressor
+
+Task = Literal["auto", "classification", "regression"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Scores of the same folds for each method, and the RFM fitted to all rows with what prepares its columns."""
+
+    task: str
+    target: str
+    rows: int
+    columns: int
+    metric: str
+    records: dict[str, FitRecord]
+    pipeline: Any
+
+    @property
+    def model(self) -> RFMClassifier | RFMRegressor:
+        """The fitted estimator at the end of the pipeline."""
+        return self.pipeline[-1]
+
+    def table(self) -> list[tuple[str, float, float, float]]:
+        """(method, mean score, standard deviation over folds, seconds per fit), the best first."""
+        rows = [
+            (name, record.scores["mean"], record.scores["deviation"], record.seconds)
+            for name, record in self.records.items()
+        ]
+        return sorted(rows, key=lambda row: -row[1])
+
+
+def read_table(path: str | os.PathLike[str]) -> Any:
+    """A CSV or Parquet file as a data frame, by its suffix."""
+    import pandas as pd
+
+    path = Path(path)
+    readers: dict[str, Callable[..., Any]] = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
+    if path.suffix.lower() not in readers:
+        raise ValueError(f"a table is a .csv or .parquet file, got {path.name}; convert it to one of these")
+    return readers[path.suffix.lower()](path)
+
+
+def compare(
+    frame: Any,
+    target: str,
+    *,
+    task: Task = "auto",
+    folds: int = 5,
+    seed: int = 0,
+    update: str = "auto",
+    progress: Callable[[float, str], None] = lambda fraction, note: None,
+) -> Comparison:
+    """Cross-validate the three methods on the same folds, then fit RFM to all rows.
+
+    Columns that are not numbers are one-hot encoded and gaps filled by the median, for the kernels; boosting takes both
+    as they are. Rows without a target are left out.
+
+    >>> import pandas as pd
+    >>> x = np.random.default_rng(0).standard_normal((80, 3))
+    >>> frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(y=x[:, 0] * x[:, 1])
+    >>> found = compare(frame, "y", folds=2)
+    >>> found.task, found.metric, sorted(found.records)
+    ('regression', 'R²', ['gradient boosting', 'kernel ridge', 'RFM'])
+    """
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    X, y, decided = _split_off(frame, target, task)
+    smallest = int(y.value_counts().min()) if decided == "classification" else len(y)
+    if not 2 <= folds <= len(y):
+        raise ValueError(f"folds must be from 2 to the number of rows, {len(y)}; got {folds}")
+    stratified = decided == "classification" and smallest >= folds
+    splitter = (StratifiedKFold if stratified else KFold)(folds, shuffle=True, random_state=seed)
+    splits = list(splitter.split(X, y))
+    methods = _methods(X, decided, update, seed)
+    digest = _digest(frame)
+    records = {}
+    for i, (name, method) in enumerate(methods.items()):
+        scores, seconds = [], []
+        for j, (train, test) in enumerate(splits):
+            progress((i + j / folds) / (len(methods) + 1), f"{name}, fold {j + 1} of {folds}")
+            start = time.perf_counter()
+            fitted = _clone(method).fit(X.iloc[train], y.iloc[train])
+            seconds.append(time.perf_counter() - start)
+            scores.append(float(fitted.score(X.iloc[test], y.iloc[test])))
+        values = {"mean": float(np.mean(scores)), "deviation": float(np.std(scores)), "folds": scores}
+        params = {"task": decided, "target": target, "folds": folds, "seed": seed, "method": name}
+        records[name] = FitRecord(
+            estimator=type(method[-1]).__name__,
+            params=params,
+            data=digest,
+            scores=values,
+            seconds=float(np.mean(seconds)),
+        )
+    progress(len(methods) / (len(methods) + 1), "RFM on all rows")
+    pipeline = methods["RFM"].fit(X, y)
+    metric = "accuracy" if decided == "classification" else "R²"
+    return Comparison(decided, target, len(X), X.shape[1], metric, records, pipeline)
+
+
+def _split_off(frame: Any, target: str, task: str) -> tuple[Any, Any, str]:
+    from firstlight.records.suggestion import did_you_mean
+
+    if target not in frame.columns:
+        hint = did_you_mean(target, [str(column) for column in frame.columns])
+        raise ValueError(f"no column {target!r}; {hint}the columns are {', '.join(map(str, frame.columns))}")
+    frame = frame[frame[target].notna()].reset_index(drop=True)
+    X, y = frame.drop(columns=[target]).dropna(axis=1, how="all"), frame[target]
+    if len(X) < 4 or X.shape[1] == 0:
+        raise ValueError(f"a table needs 4 rows with a target and a column besides it, got {X.shape}")
+    X.columns = [str(column) for column in X.columns]
+    if task == "auto":
+        many = y.nunique() > max(20, 0.05 * len(y))
+        broken = y.dtype.kind == "f" and bool((y % 1 != 0).any())
+        task = "regression" if y.dtype.kind in "fiu" and (many or broken) else "classification"
+    if task == "regression" and y.dtype.kind not in "fiu":
+        raise ValueError(f"regression needs a target of numbers; {target!r} has {y.dtype}; use --task classification")
+    return X, y.astype(float) if task == "regression" else y, task
+
+
+def _methods(X: Any, task: str, update: str, seed: int) -> dict[str, Any]:
+    from sklearn.compose import make_column_transformer
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+
+    classify = task == "classification"
+    words = [name for name in X.columns if X[name].dtype.kind not in "fiub"]
+    numbers = [name for name in X.columns if name not in words]
+    one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=50, sparse_output=False)
+    numeric = make_column_transformer(
+        (SimpleImputer(strategy="median"), numbers), (one_hot, words), verbose_feature_names_out=False
+    ).set_output(transform="pandas")
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan, max_categories=200)
+    coded = make_column_transformer((codes, words), remainder="passthrough", verbose_feature_names_out=False)
+    kernel: Any = RFMClassifier if classify else RFMRegressor
+    boosted: Any = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
+    boosting = boosted(categorical_features=list(range(len(words))) or None, random_state=seed)
+    return {
+        "RFM": make_pipeline(numeric, kernel(update=update, random_state=seed)),
+        "kernel ridge": make_pipeline(numeric, kernel(update=None, random_state=seed)),
+        "gradient boosting": make_pipeline(coded, boosting),
+    }
+
+
+def _clone(method: Any) -> Any:
+    from sklearn.base import clone
+
+    return clone(method)
+
+
+def _digest(frame: Any) -> str:
+    import pandas as pd
+
+    hashed: Any = pd.util.hash_pandas_object  # type: ignore[attr-defined]
+    rows = hashed(frame, index=False).to_numpy()
+    return hashlib.sha256(",".join(map(str, frame.columns)).encode() + rows.tobytes()).hexdigest()
