@@ -27,7 +27,14 @@ from firstlight.features.matrices import (
     weight_gradient,
 )
 from firstlight.features.maxima import Maximum, maxima
-from firstlight.features.powers import matrix_power, symmetric_part, symmetrised
+from firstlight.features.moving_average import averaged_nfm, budget_to_align
+from firstlight.features.powers import (
+    matrix_power,
+    pulled_back_power,
+    symmetric_part,
+    symmetrised,
+    symmetrised_product,
+)
 from firstlight.features.ridge import centred, feature_gradient, ridge, ridge_gradient, ridge_residual
 
 __all__ = [
@@ -37,10 +44,12 @@ __all__ = [
     "agop",
     "ascend",
     "average_outer_product",
+    "averaged_nfm",
     "bagop",
     "benfa",
     "bfact",
     "bnfm",
+    "budget_to_align",
     "census",
     "centred",
     "cosine",
@@ -61,6 +70,7 @@ __all__ = [
     "numpy_activation",
     "pearson",
     "pulled_back",
+    "pulled_back_power",
     "purity",
     "random_starts",
     "ridge",
@@ -69,5 +79,6 @@ __all__ = [
     "signature",
     "symmetric_part",
     "symmetrised",
+    "symmetrised_product",
     "weight_gradient",
 ]

@@ -5,6 +5,7 @@ from typing import Any
 from jaxtyping import Float
 
 from firstlight.features.arrays import namespace
+from firstlight.features.matrices import pulled_back
 
 Square = Float[Any, "d d"]
 
@@ -43,7 +44,7 @@ def matrix_power(A: Square, power: float | int, floor: float | int | None = None
     return xp.matmul(vectors * _clean_power(values, power, floor), vectors.T)
 
 
-def symmetrised(A: Square, power: float | int = 1.0, floor: float | int | None = None) -> Square:
+def symmetrised(A: Float[Any, "d e"], power: float | int = 1.0, floor: float | int | None = None) -> Square:
     r"""(AAᵀ)^{s/2} = U S^s Uᵀ from the singular values A = U S Vᵀ; at s = 1 it is √(AAᵀ).
 
     For FACT this is its symmetrisation (FACT, Remark 3.3, whose printed form drops a factor). The product AAᵀ, whose
@@ -57,6 +58,34 @@ def symmetrised(A: Square, power: float | int = 1.0, floor: float | int | None =
     xp = namespace(A)
     U, S, _ = xp.linalg.svd(A, full_matrices=False)
     return xp.matmul(U * _clean_power(S, power, floor), U.T)
+
+
+def symmetrised_product(L: Float[Any, "d K"], R: Float[Any, "e K"], power: float | int = 1.0) -> Square:
+    r"""`symmetrised` of LRᵀ, by factors of the smaller size: with L = QT it is Q·symmetrised(TRᵀ)·Qᵀ.
+
+    FACT = −W(∂L/∂W)ᵀ/λ is such a product, of rank K at most, however large d is.
+
+    >>> import numpy as np
+    >>> symmetrised_product(np.array([[3.0], [4.0]]), np.array([[2.0]])).round(12)
+    array([[3.6, 4.8],
+           [4.8, 6.4]])
+    """
+    xp = namespace(L)
+    Q, T = xp.linalg.qr(L)
+    return xp.matmul(Q, xp.matmul(symmetrised(xp.matmul(T, R.T), power), Q.T))
+
+
+def pulled_back_power(W: Float[Any, "d K"], B: Float[Any, "K K"], power: float | int) -> Square:
+    r"""(W B Wᵀ)^s for positive B, by factors of the smaller size: with W = QT it is Q (T B Tᵀ)^s Qᵀ.
+
+    >>> import numpy as np
+    >>> pulled_back_power(np.array([[3.0], [4.0]]), np.array([[4.0]]), 0.5).round(12)
+    array([[3.6, 4.8],
+           [4.8, 6.4]])
+    """
+    xp = namespace(W)
+    Q, T = xp.linalg.qr(W)
+    return xp.matmul(Q, xp.matmul(matrix_power(pulled_back(T, B), power), Q.T))
 
 
 def _clean_power(values: Float[Any, " d"], power: float | int, floor: float | int | None) -> Float[Any, " d"]:

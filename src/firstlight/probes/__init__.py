@@ -1,0 +1,66 @@
+"""The feature matrices of FACT for anyone's PyTorch model: which layers have become what their loss asks for.
+
+>>> import torch
+>>> from firstlight import probes
+>>> torch.manual_seed(0) and None
+>>> model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
+>>> data = [(torch.randn(16, 3), torch.randn(16, 1)) for _ in range(4)]
+>>> found = probes.probe(model, data, torch.nn.MSELoss(), weight_decay=1e-2)
+>>> list(found.table().index)
+['0.weight', '2.weight']
+
+PyTorch is an optional extra: `pip install 'firstlight[torch]'`. This package imports without it, and without JAX.
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from firstlight.probes.feature_probe import FeatureProbe, probe
+    from firstlight.probes.integrations import huggingface_callback, lightning_callback
+    from firstlight.probes.result import LayerReport, ProbeResult
+    from firstlight.probes.verdict import Verdict, judge
+    from firstlight.probes.watch import Watch
+
+_HOME = {
+    "FeatureProbe": "feature_probe",
+    "LayerReport": "result",
+    "ProbeResult": "result",
+    "Verdict": "verdict",
+    "Watch": "watch",
+    "huggingface_callback": "integrations",
+    "judge": "verdict",
+    "lightning_callback": "integrations",
+    "probe": "feature_probe",
+}
+
+__all__ = [
+    "FeatureProbe",
+    "LayerReport",
+    "ProbeResult",
+    "Verdict",
+    "Watch",
+    "huggingface_callback",
+    "judge",
+    "lightning_callback",
+    "probe",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'firstlight.probes' has no attribute {name!r}; it has {', '.join(__all__)}")
+    try:
+        module = importlib.import_module(f"firstlight.probes.{_HOME[name]}")
+    except ModuleNotFoundError as error:
+        if error.name != "torch":
+            raise
+        raise ImportError(
+            f"firstlight.probes.{name} needs PyTorch, which is not installed; get it with "
+            "pip install 'firstlight[torch]'"
+        ) from error
+    return getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,114 @@
+"""From a layer's sums to its report."""
+
+import dataclasses
+import math
+
+import numpy as np
+import torch
+
+from firstlight import features
+from firstlight.probes.accumulate import LayerMoments
+from firstlight.probes.compare import Comparison, Moments, compare
+from firstlight.probes.decay import Decay
+from firstlight.probes.layers import Sums
+from firstlight.probes.result import LayerReport
+from firstlight.probes.verdict import judge
+
+LARGEST_SIDE = 8192
+"""Backward matrices with more rows than this are not formed."""
+
+NO_DECAY = "no weight decay, so a converged layer has ∂L/∂W = 0 and FACT says nothing of it"
+NO_DIRECTION = "decoupled weight decay and no optimizer state: give optimizer=, or use Watch"
+
+
+def assess(
+    moments: LayerMoments,
+    decay: Decay,
+    *,
+    direction: torch.Tensor | None,
+    alignment: str,
+    backward: bool,
+    budget: float,
+    moved: float,
+    keep_matrices: bool,
+) -> LayerReport:
+    """Compare a layer's matrices with what theory says they are, and judge."""
+    layer = moments.layer
+    W, gradient, reason = _numpy(moments.W), _gradient(moments, decay, direction), ""
+    if gradient is None:
+        reason = {"none": NO_DECAY, "decoupled": NO_DIRECTION}.get(decay.rule, "no gradient reached it")
+    found = _side(layer.side, W, gradient, decay.value, moments, alignment)
+    other = None
+    if backward and layer.side == "in" and W.shape[2] <= LARGEST_SIDE:
+        other = _side("out", W, gradient, decay.value, moments, alignment)
+    verdict = judge(
+        found.alignments["FACT"],
+        size=found.size,
+        residual=found.residual,
+        symmetrised=found.alignments["√FACT·FACTᵀ"],
+        agop=found.alignments["√AGOP"],
+        budget=budget,
+        moved=moved,
+        reason=reason,
+    )
+    kept = dict(found.matrices) if keep_matrices else {}
+    if keep_matrices and other is not None:
+        kept |= {f"b{name}": matrix for name, matrix in other.matrices.items()}
+    size = float(np.linalg.norm(found.matrices["AGOP"])) if "AGOP" in found.matrices else math.nan
+    return LayerReport(
+        name=layer.name,
+        kind=layer.kind,
+        inputs=int(moments.W.shape[1]) * layer.groups if layer.basis is None else int(layer.basis.shape[0]),
+        outputs=int(moments.W.shape[2]) * layer.groups,
+        groups=layer.groups,
+        side=layer.side,
+        weight_decay=decay.value,
+        rule=decay.rule,
+        alignments=found.alignments,
+        size=found.size,
+        residual=found.residual,
+        verdict=verdict,
+        agop_error=math.sqrt(moments.agop.fourth) / size if size > 0 else math.nan,
+        captured=layer.captured(),
+        budget=budget,
+        moved=moved,
+        to_converge=_to_converge(found) if layer.groups == 1 else math.nan,
+        backward={} if other is None else other.alignments,
+        backward_residual=math.nan if other is None else other.residual,
+        matrices=kept,
+    )
+
+
+def _gradient(moments: LayerMoments, decay: Decay, direction: torch.Tensor | None) -> np.ndarray | None:
+    if decay.rule == "none":
+        return None
+    if decay.rule == "decoupled":
+        layer = dataclasses.replace(moments.layer, bias=None)
+        return None if direction is None or moments.layer.bias is not None else _numpy(layer.matrix(direction))
+    return None if moments.gradient is None else decay.sign * _numpy(moments.gradient)
+
+
+def _side(
+    side: str, W: np.ndarray, gradient: np.ndarray | None, decay: float, moments: LayerMoments, alignment: str
+) -> Comparison:
+    """Seen from the outputs, a layer is its own transpose."""
+    if side == "in":
+        return compare(W, gradient, decay, _seen(moments.enfa, side), _seen(moments.agop, side), alignment)
+    turned = None if gradient is None else gradient.swapaxes(1, 2)
+    return compare(W.swapaxes(1, 2), turned, decay, _seen(moments.enfa, side), _seen(moments.agop, side), alignment)
+
+
+def _seen(sums: Sums, side: str) -> Moments:
+    inputs = None if sums.at_inputs is None else _numpy(sums.at_inputs)
+    outputs = None if sums.at_outputs is None else _numpy(sums.at_outputs)
+    return Moments(inputs, outputs) if side == "in" else Moments(outputs, inputs)
+
+
+def _to_converge(found: Comparison) -> float:
+    if "FACT" not in found.matrices:
+        return math.nan
+    return features.budget_to_align(found.matrices["NFM"], found.matrices["FACT"])
+
+
+def _numpy(tensor: torch.Tensor) -> np.ndarray:
+    return tensor.detach().to("cpu", torch.float64).numpy()

@@ -1,0 +1,87 @@
+"""The numbers of one layer from its weights, its gradient and its second moments: NumPy only."""
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float
+
+from firstlight import features
+
+Stack = Float[np.ndarray, "g p q"]
+MEASURES = ("FACT", "√FACT·FACTᵀ", "AGOP", "√AGOP", "eNFA", "√eNFA")
+ALIGNMENTS = {"pearson": features.pearson, "cosine": features.cosine}
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """A sum of outer products seen from one side of a layer: `direct` in that space, `beyond` on its other side.
+
+    Both are stacks over groups; the whole is direct + W·beyond·Wᵀ.
+    """
+
+    direct: Float[np.ndarray, "g p p"] | None = None
+    beyond: Float[np.ndarray, "g q q"] | None = None
+
+    def matrix(self, W: Float[np.ndarray, "p q"], group: int, power: float = 1.0) -> Float[np.ndarray, "p p"] | None:
+        """The whole for one group, raised to a power."""
+        if self.direct is None:
+            if self.beyond is None:
+                return None
+            if power == 1:
+                return features.pulled_back(W, self.beyond[group])
+            return features.pulled_back_power(W, self.beyond[group], power)
+        total = self.direct[group]
+        if self.beyond is not None:
+            total = total + features.pulled_back(W, self.beyond[group])
+        return total if power == 1 else features.matrix_power(total, power)
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """How each measure aligns with the feature matrix, and the matrices themselves (groups stacked on rows).
+
+    `size` is ⟨FACT, NFM⟩/⟨NFM, NFM⟩ and `residual` ‖NFM − FACT‖/‖NFM‖: 1 and 0 at a critical point.
+    """
+
+    alignments: dict[str, float]
+    size: float = math.nan
+    residual: float = math.nan
+    matrices: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+def compare(
+    W: Stack, gradient: Stack | None, weight_decay: float, enfa: Moments, agop: Moments, alignment: str = "pearson"
+) -> Comparison:
+    """All measures of one side of a layer.
+
+    Args:
+        W: (g, p, q), for the forward side (in, out), for the backward side (out, in); gradient: likewise ∂L/∂W, or
+            the optimizer's mean direction; None where FACT does not apply.
+        weight_decay: λ.
+        enfa, agop: second moments of the gradients of loss and outputs, seen from the same side.
+        alignment: "pearson" or "cosine".
+    """
+    names = ["NFM", *MEASURES]
+    parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
+    for i, w in enumerate(W):
+        found: dict[str, np.ndarray | None] = {"NFM": features.nfm(w)}
+        if gradient is not None:
+            found["FACT"] = features.fact(w, gradient[i], weight_decay)
+            found["√FACT·FACTᵀ"] = features.symmetrised_product(w, gradient[i]) / weight_decay
+        for name, moments in (("AGOP", agop), ("eNFA", enfa)):
+            found[name] = moments.matrix(w, i)
+            found[f"√{name}"] = moments.matrix(w, i, 0.5)
+        for name, matrix in found.items():
+            if matrix is not None:
+                parts[name].append(matrix)
+    matrices = {name: np.concatenate(blocks) for name, blocks in parts.items() if blocks}
+    nfm = matrices["NFM"]
+    align = ALIGNMENTS[alignment]
+    values = {name: float(align(matrices[name], nfm)) if name in matrices else math.nan for name in MEASURES}
+    if "FACT" not in matrices:
+        return Comparison(values, matrices=matrices)
+    square = float(np.sum(nfm * nfm))
+    size = float(np.sum(matrices["FACT"] * nfm)) / square if square > 0 else math.nan
+    residual = float(np.linalg.norm(nfm - matrices["FACT"])) / math.sqrt(square) if square > 0 else math.nan
+    return Comparison(values, size, residual, matrices)

@@ -1,0 +1,102 @@
+"""Which λ FACT has to use, read off an optimizer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+
+from firstlight.features import decay_budget
+
+Rule = Literal["L2", "decoupled", "none"]
+
+_DECOUPLED = ("AdamW", "Muon", "Lion", "Adafactor", "LAMB", "Lamb")
+
+
+@dataclass(frozen=True)
+class Decay:
+    """λ of one parameter and how the optimizer applies it.
+
+    With "L2" the decay is part of the gradient (SGD, Adam) and a resting point is a critical point of
+    L + (λ/2)‖θ‖². With "decoupled" (AdamW) it is not: there the mean step direction takes the gradient's place.
+    `sign` is −1 where the optimizer maximises.
+    """
+
+    value: float
+    rule: Rule = "L2"
+    momentum: float = 0.0
+    learning_rate: float | None = None
+    sign: float = 1.0
+
+    def budget(self, total_learning_rate: float) -> float:
+        """wd·Σlr/(1 − momentum)."""
+        return decay_budget([total_learning_rate], self.value, self.momentum)
+
+
+def decay_from_group(optimizer: torch.optim.Optimizer, group: Mapping[str, Any]) -> Decay:
+    """The `Decay` of one parameter group.
+
+    >>> import torch
+    >>> weight = torch.nn.Parameter(torch.zeros(2, 2))
+    >>> optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9, weight_decay=1e-3)
+    >>> decay_from_group(optimizer, optimizer.param_groups[0])
+    Decay(value=0.001, rule='L2', momentum=0.9, learning_rate=0.1, sign=1.0)
+    """
+    value = float(group.get("weight_decay") or 0.0)
+    names = {base.__name__ for base in type(optimizer).__mro__}
+    decoupled = bool(group.get("decoupled_weight_decay")) or bool(names & set(_DECOUPLED))
+    rule: Rule = "none" if value == 0 else "decoupled" if decoupled else "L2"
+    momentum = float(group.get("momentum") or 0.0)
+    # A dampened momentum averages gradients, it does not multiply the step.
+    momentum = momentum if not group.get("dampening") else 0.0
+    sign = -1.0 if group.get("maximize") else 1.0
+    return Decay(value, rule, momentum, float(group["lr"]) if "lr" in group else None, sign)
+
+
+def decays(
+    model: torch.nn.Module,
+    weight_decay: float | int | Mapping[str, float] | None,
+    optimizer: torch.optim.Optimizer | None,
+) -> dict[int, Decay]:
+    """The `Decay` of every parameter, by the parameter's id: from the optimizer, or as the user says.
+
+    A number given together with an optimizer replaces its value and keeps its rule.
+    """
+    names = dict(model.named_parameters())
+    found = {id(parameter): Decay(0.0, "none") for parameter in names.values()}
+    if optimizer is not None:
+        for group in optimizer.param_groups:
+            found |= {id(parameter): decay_from_group(optimizer, group) for parameter in group["params"]}
+    if isinstance(weight_decay, Mapping):
+        if unknown := set(weight_decay) - set(names):
+            raise ValueError(f"weight_decay names {sorted(unknown)}; the model's parameters are {list(names)}")
+        given = {id(names[name]): float(value) for name, value in weight_decay.items()}
+    elif weight_decay is not None:
+        given = dict.fromkeys(found, float(weight_decay))
+    elif optimizer is None:
+        raise ValueError(
+            "FACT needs the weight decay the model was trained with: give weight_decay=λ of L + (λ/2)‖θ‖² "
+            "(0 if there was none), or optimizer=, from which it is read"
+        )
+    else:
+        given = {}
+    for key, value in given.items():
+        if value < 0:
+            raise ValueError(f"weight_decay must be at least 0, got {value}")
+        old = found[key]
+        rule: Rule = "none" if value == 0 else "decoupled" if old.rule == "decoupled" else "L2"
+        found[key] = Decay(value, rule, old.momentum, old.learning_rate, old.sign)
+    return found
+
+
+def step_direction(optimizer: torch.optim.Optimizer, parameter: torch.Tensor) -> torch.Tensor | None:
+    """m̂/(√v̂ + ε), what an Adam-like optimizer follows beside its decay; None before its first step."""
+    state = optimizer.state.get(parameter, {})
+    if "exp_avg" not in state or "exp_avg_sq" not in state:
+        return None
+    group = next(g for g in optimizer.param_groups if any(parameter is p for p in g["params"]))
+    beta1, beta2 = group["betas"]
+    t = float(state["step"])
+    m = state["exp_avg"] / (1 - beta1**t)
+    v = state["exp_avg_sq"] / (1 - beta2**t)
+    return m / (v.sqrt() + group["eps"])

@@ -1,0 +1,249 @@
+"""`FeatureProbe`: one pass over data, and every layer's FACT, AGOP and eNFA beside its weights."""
+
+import contextlib
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Literal
+
+import torch
+
+from firstlight.probes.accumulate import Accumulator, Reduction
+from firstlight.probes.assess import assess
+from firstlight.probes.compare import ALIGNMENTS
+from firstlight.probes.decay import decays, step_direction
+from firstlight.probes.layers import View
+from firstlight.probes.result import ProbeResult
+
+LossFunction = Callable[[Any, Any], torch.Tensor]
+
+DECOUPLED = (
+    "the optimizer's weight decay is decoupled from its gradient (AdamW), so plain FACT does not apply: the table uses "
+    "−(1/wd)·Wᵀ⟨m̂/(√v̂ + ε)⟩ instead, where the optimizer's state or a Watch gives it"
+)
+
+
+class FeatureProbe:
+    """Accumulate FACT, AGOP and eNFA of every weight matrix of a model over batches.
+
+    The model is left as it was: no hooks, no `.grad`, no random numbers drawn, buffers and modes restored.
+
+    **Arguments:**
+
+    - `model`: any `torch.nn.Module`; `loss_fn(outputs, targets)` gives one number. Without a `loss_fn` the model is
+      called with the batch as keywords and must return `.loss` and `.logits`.
+    - `weight_decay`: λ of L + (λ/2)‖θ‖², one number or one per parameter name; `optimizer`: read it from there,
+      together with how it is applied. A loss written with λ'‖θ‖² has λ = 2λ'.
+    - `reduction`: how the loss treats a batch. "mean" over samples; "sum", the data set's loss being the sum over all
+      batches; "steps", the objective being the average over batches of whatever the loss returns (a sum trained on in
+      batches). `step(…, weight=)` gives a batch any other weight in a mean.
+    - `outputs`: "exact" AGOP, a number of random projections, or "auto": exact up to 16 outputs, else one projection.
+    - `backward`: also the matrices on the layers' output side. `with_bias`: layers as [W b] on [h; 1].
+    - `rank`: see layers only through so many leading directions of W (cosine, not Pearson).
+    - `splits`: name → number of equal row blocks a fused weight is made of, such as 3 for a qkv projection.
+    - `training`: probe in training mode (dropout, batch statistics) instead of evaluation mode.
+    - `alignment`: "pearson" or "cosine"; `keep_matrices`: keep the matrices in the result; `seed`: of the projections.
+
+    >>> import torch
+    >>> model = torch.nn.Linear(2, 1, bias=False)
+    >>> with FeatureProbe(model, torch.nn.MSELoss(), weight_decay=0.1) as probe:
+    ...     probe.step(torch.eye(2), torch.ones(2, 1))
+    >>> probe.result().samples
+    2
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        loss_fn: LossFunction | None = None,
+        weight_decay: float | int | Mapping[str, float] | None = None,
+        *,
+        optimizer: torch.optim.Optimizer | None = None,
+        reduction: Reduction = "mean",
+        outputs: int | Literal["auto", "exact"] = "auto",
+        backward: bool = False,
+        with_bias: bool = False,
+        rank: int | None = None,
+        splits: Mapping[str, int] | None = None,
+        training: bool = False,
+        alignment: Literal["pearson", "cosine"] | None = None,
+        keep_matrices: bool = False,
+        seed: int = 0,
+    ) -> None:
+        if isinstance(model, torch.nn.parallel.DistributedDataParallel | torch.nn.DataParallel):
+            model = model.module
+        if reduction not in ("mean", "sum", "steps"):
+            raise ValueError(f"reduction is one of mean, sum, steps; got {reduction!r}")
+        if not (outputs in ("auto", "exact") or (isinstance(outputs, int) and outputs > 0)):
+            raise ValueError(f"outputs is 'auto', 'exact' or a number of projections above 0; got {outputs!r}")
+        if rank is not None and (rank < 1 or backward):
+            raise ValueError(f"rank must be above 0 and goes without backward=True; got rank={rank}, {backward=}")
+        if alignment not in (None, *ALIGNMENTS):
+            raise ValueError(f"alignment is one of {', '.join(ALIGNMENTS)}; got {alignment!r}")
+        self.model, self.loss_fn, self.optimizer = model, loss_fn, optimizer
+        self.decays = decays(model, weight_decay, optimizer)
+        self.backward, self.training = backward, training
+        # Pearson's correlation is of entries, which a rotated basis does not have.
+        self.alignment = alignment or ("pearson" if rank is None else "cosine")
+        self.keep_matrices = keep_matrices
+        self._sums = Accumulator(
+            model,
+            reduction=reduction,
+            outputs=outputs,
+            keep_outputs=backward,
+            view=View(with_bias, rank, dict(splits or {})),
+            seed=seed,
+        )
+
+    def __enter__(self) -> "FeatureProbe":
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        return None
+
+    def step(self, inputs: Any, targets: Any = None, *, weight: float | int | None = None) -> None:
+        """Add one batch: its inputs (a tensor, a tuple of arguments or a dict of keywords) and targets."""
+        with self._untouched(), torch.inference_mode(False), torch.enable_grad():
+            outputs, loss = self._forward(_mapped(_tracked, inputs), _mapped(_tracked, targets))
+            self._sums.add(outputs, loss, weight)
+
+    def result(
+        self,
+        *,
+        budgets: Mapping[str, float] | float | None = None,
+        moved: Mapping[str, float] | None = None,
+        directions: Mapping[str, torch.Tensor] | None = None,
+    ) -> ProbeResult:
+        """Compare what was accumulated with the weights.
+
+        **Arguments:**
+
+        - `budgets`: wd·Σlr/(1 − momentum) of the training so far, for all or by parameter name.
+        - `moved`: relative change of the weights since their start, by parameter name.
+        - `directions`: for AdamW, mean step directions by parameter name, in place of the optimizer's present one.
+        """
+        sums = self._sums
+        if sums.plan is None:
+            raise ValueError("no batch was probed; call step(x, y) for every batch of a loader that is not empty")
+        names = {id(parameter): name for name, parameter in self.model.named_parameters()}
+        reports = []
+        for moments in sums.layers():
+            parameter = moments.layer.parameter
+            name, decay = names[id(parameter)], self.decays[id(parameter)]
+            budget = budgets.get(name, math.nan) if isinstance(budgets, Mapping) else budgets
+            given = (directions or {}).get(name)
+            if decay.rule == "decoupled" and given is None and self.optimizer is not None:
+                given = step_direction(self.optimizer, parameter)
+            reports.append(
+                assess(
+                    moments,
+                    decay,
+                    direction=given,
+                    alignment=self.alignment,
+                    backward=self.backward,
+                    budget=math.nan if budget is None else float(budget),
+                    moved=(moved or {}).get(name, math.nan),
+                    keep_matrices=self.keep_matrices,
+                )
+            )
+        if any(self.decays[id(m.layer.parameter)].rule == "decoupled" for m in sums.layers()):
+            warnings.warn(DECOUPLED, stacklevel=2)
+        return ProbeResult(tuple(reports), dict(sums.plan.untreated), sums.samples, self.alignment)
+
+    def table(self, **options: Any) -> Any:
+        """`result(**options).table()`."""
+        return self.result(**options).table()
+
+    @contextlib.contextmanager
+    def _untouched(self) -> Iterator[None]:
+        """Modes, buffers and random states are afterwards what they were before, whatever happens inside."""
+        modes = [(module, module.training) for module in self.model.modules()]
+        buffers = [(buffer, buffer.clone()) for buffer in self.model.buffers()] if self.training else []
+        devices = {p.device for p in self.model.parameters() if p.device.type not in ("cpu", "meta")}
+        kind = next(iter(devices)).type if devices else "cuda"
+        with torch.random.fork_rng([d.index or 0 for d in devices], enabled=True, device_type=kind):
+            self.model.train(self.training)
+            try:
+                yield
+            finally:
+                for module, mode in modes:
+                    module.training = mode
+                for buffer, old in buffers:
+                    buffer.data.copy_(old)
+
+    def _forward(self, inputs: Any, targets: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        if isinstance(inputs, Mapping):
+            made = self.model(**inputs)
+        else:
+            made = self.model(*inputs) if isinstance(inputs, tuple | list) else self.model(inputs)
+        if self.loss_fn is None:
+            if getattr(made, "loss", None) is None or getattr(made, "logits", None) is None:
+                raise ValueError(
+                    "without loss_fn the model must return .loss and .logits (give labels in the batch); it returned "
+                    f"{type(made).__name__}. Give FeatureProbe a loss_fn(outputs, targets)"
+                )
+            return made.logits, made.loss
+        outputs = made if isinstance(made, torch.Tensor) else getattr(made, "logits", None)
+        loss = self.loss_fn(made, targets)
+        if outputs is None:
+            raise ValueError(
+                f"the model returned {type(made).__name__}; AGOP needs a tensor of outputs. Wrap the model so that it "
+                "returns one"
+            )
+        if loss.ndim:
+            raise ValueError(
+                f"loss_fn must return one number, got a tensor of shape {tuple(loss.shape)}; use reduction='mean'"
+            )
+        if loss.grad_fn is None:
+            raise ValueError("the loss has no gradient: every parameter is frozen, or the model detaches its outputs")
+        return outputs, loss
+
+
+def probe(
+    model: torch.nn.Module,
+    batches: Iterable[Any],
+    loss_fn: LossFunction | None = None,
+    weight_decay: float | int | Mapping[str, float] | None = None,
+    *,
+    known: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> ProbeResult:
+    """Probe a model over a `DataLoader` or any iterable of batches in one call.
+
+    A batch is a pair (inputs, targets), or a dict of keywords for the model; options are those of `FeatureProbe`, and
+    `known` those of its `result`, such as budgets.
+
+    >>> import torch
+    >>> model = torch.nn.Linear(2, 1, bias=False)
+    >>> found = probe(model, [(torch.eye(2), torch.ones(2, 1))], torch.nn.MSELoss(), weight_decay=0.1)
+    >>> found["weight"].inputs, found["weight"].outputs
+    (2, 1)
+    """
+    with FeatureProbe(model, loss_fn, weight_decay, **options) as one:
+        device = next((p.device for p in model.parameters()), torch.device("cpu"))
+        for batch in batches:
+            batch = _mapped(lambda tensor: tensor.to(device), batch)
+            if isinstance(batch, Mapping):
+                one.step(batch)
+            elif isinstance(batch, tuple | list) and len(batch) == 2:
+                one.step(batch[0], batch[1])
+            else:
+                raise ValueError(
+                    f"a batch is a pair (inputs, targets) or a dict of keywords, got {type(batch).__name__}; loop over "
+                    "the loader yourself and call FeatureProbe.step"
+                )
+    return one.result(**(known or {}))
+
+
+def _mapped(change: Callable[[torch.Tensor], torch.Tensor], batch: Any) -> Any:
+    """A batch with every tensor in it changed, its structure kept."""
+    if isinstance(batch, torch.Tensor):
+        return change(batch)
+    if isinstance(batch, Mapping):
+        return {key: _mapped(change, value) for key, value in batch.items()}
+    return type(batch)(_mapped(change, item) for item in batch) if type(batch) in (tuple, list) else batch
+
+
+def _tracked(tensor: torch.Tensor) -> torch.Tensor:
+    """Tensors made in inference mode cannot enter a graph; their copies can."""
+    return tensor.clone() if tensor.is_inference() else tensor

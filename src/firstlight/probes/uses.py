@@ -1,0 +1,188 @@
+"""Where the weights of a model are used as matrices, read off the graph that autograd recorded.
+
+The graph shows every use, however the model was written: modules, functions, `@`, attention, tied weights, several
+calls. What comes back to a use is the gradient at its own output, whatever else the inputs feed into, so skip
+connections and shared inputs cannot mix in.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Literal
+
+import torch
+from jaxtyping import Float
+from torch.autograd.graph import GradientEdge
+
+Kind = Literal["product", "convolution", "lookup"]
+Parents = dict[Any, list[tuple[Any, int, int]]]
+
+_SAME = {"ToCopyBackward0", "CloneBackward0", "AliasBackward0", "ExpandBackward0", "ContiguousBackward0"}
+_RESHAPED = {"ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0"}
+_PRODUCTS = {
+    "MmBackward0": (0, 1),
+    "BmmBackward0": (0, 1),
+    "AddmmBackward0": (1, 2),
+    "BaddbmmBackward0": (1, 2),
+}
+"""Node → the places of its left and right factor among the inputs."""
+
+
+@dataclass(frozen=True)
+class Use:
+    """One place where a parameter multiplies: the edge where its δ arrives, and how the two fit together.
+
+    `in_axis` is the axis of the parameter along which it meets its input; `rows` the part of axis 0 that is used;
+    `columns` says that outputs are columns of the product, as in W @ x; `keep` which lookups are not padding.
+    """
+
+    edge: GradientEdge
+    kind: Kind
+    in_axis: int
+    rows: tuple[int, int]
+    columns: bool = False
+    groups: int = 1
+    keep: torch.Tensor | None = None
+
+    def deltas(self, gradient: torch.Tensor) -> Float[torch.Tensor, "rows K"]:
+        """The δ of all samples and positions as rows; half precision is widened, as it will be summed."""
+        if gradient.dtype in (torch.float16, torch.bfloat16):
+            gradient = gradient.float()
+        if self.kind == "convolution":
+            gradient = gradient.movedim(1, -1)
+        elif self.columns:
+            gradient = gradient.transpose(-1, -2)
+        rows = gradient.reshape(-1, gradient.shape[-1])
+        # Padding gives no gradient to the weight; its rows are set to zero so that samples stay in step.
+        return rows if self.keep is None else rows * self.keep[:, None]
+
+
+@dataclass(frozen=True)
+class Unusable:
+    """A parameter that is not (only) a factor of matrix products, and why."""
+
+    reason: str
+
+
+def graph_parents(roots: list[torch.Tensor]) -> tuple[Parents, dict[int, Any]]:
+    """Every node's consumers (node, place, output), and the leaf node of every parameter by the parameter's id."""
+    parents: Parents = defaultdict(list)
+    leaves: dict[int, Any] = {}
+    stack = [root.grad_fn for root in roots if root.grad_fn is not None]
+    seen = set(stack)
+    while stack:
+        node = stack.pop()
+        for place, (child, output) in enumerate(node.next_functions):
+            if child is None:
+                continue
+            parents[child].append((node, place, output))
+            if child not in seen:
+                seen.add(child)
+                stack.append(child)
+                if child.name().endswith("AccumulateGrad"):
+                    leaves[id(getattr(child, "variable"))] = child  # noqa: B009
+    return parents, leaves
+
+
+def find_uses(parameter: torch.nn.Parameter, parents: Parents, leaves: dict[int, Any]) -> list[Use] | Unusable:
+    """All uses of one parameter, or why it cannot be read as a weight matrix."""
+    if not parameter.requires_grad:
+        return Unusable("frozen: requires_grad is False, so no loss shapes it")
+    leaf = leaves.get(id(parameter))
+    if leaf is None:
+        return Unusable("the loss does not depend on it")
+    view = _View(tuple(range(min(parameter.ndim, 2))), (0, parameter.shape[0]))
+    found = list(_climb(leaf, None, view, parameter, parents))
+    reasons = [use for use in found if isinstance(use, Unusable)]
+    return reasons[0] if reasons else [use for use in found if isinstance(use, Use)]
+
+
+@dataclass(frozen=True)
+class _View:
+    """Which axes of the parameter a view of it has, None for those of length 1, and which rows of axis 0."""
+
+    axes: tuple[int | None, ...]
+    rows: tuple[int, int]
+
+    def moved(self, order: list[int]) -> "_View":
+        return _View(tuple(self.axes[i] for i in order), self.rows)
+
+    def index(self, dim: int) -> int:
+        # Nodes keep negative axes as unsigned integers.
+        return (dim - 2**64 if dim >= 2**63 else dim) % len(self.axes)
+
+
+def _climb(
+    node: Any, only: int | None, view: _View, parameter: torch.nn.Parameter, parents: Parents
+) -> Iterator[Use | Unusable]:
+    """Follow a parameter through transposes, casts and slices to the products it enters."""
+    for parent, place, output in parents[node]:
+        if only is not None and output != only:
+            continue
+        pieces = _through(parent, view)
+        if pieces is None:
+            yield _use(parent, place, view, parameter)
+        else:
+            for piece, seen in enumerate(pieces):
+                yield from _climb(parent, piece if len(pieces) > 1 else None, seen, parameter, parents)
+
+
+def _through(node: Any, view: _View) -> list[_View] | None:
+    """The views that leave a node which only rearranges, one for each of its outputs; None if it computes."""
+    name, axes = node.name(), view.axes
+    if name in _SAME:
+        return [view]
+    if name in _RESHAPED or name.startswith("Squeeze"):
+        # Only axes of length 1 may come and go; anything else shows when δ has the wrong width.
+        return [_View(tuple(axis for axis in axes if axis is not None), view.rows)]
+    if name in ("TBackward0", "NumpyTBackward0"):
+        return [view.moved(list(range(len(axes)))[::-1])]
+    if name == "PermuteBackward0":
+        return [view.moved([view.index(dim) for dim in node._saved_dims])]
+    if name == "TransposeBackward0":
+        order = list(range(len(axes)))
+        a, b = view.index(node._saved_dim0), view.index(node._saved_dim1)
+        order[a], order[b] = b, a
+        return [view.moved(order)]
+    if name == "UnsqueezeBackward0":
+        dim = node._saved_dim
+        at = (dim - 2**64 if dim >= 2**63 else dim) % (len(axes) + 1)
+        return [_View((*axes[:at], None, *axes[at:]), view.rows)]
+    if name == "SplitWithSizesBackward0" and axes[view.index(node._saved_dim)] == 0:
+        ends = [view.rows[0]]
+        for size in node._saved_split_sizes:
+            ends.append(ends[-1] + size)
+        return [_View(axes, rows) for rows in pairwise(ends)]
+    if name == "SplitBackward0" and axes[view.index(node._saved_dim)] == 0:
+        starts = range(view.rows[0], view.rows[1], node._saved_split_size)
+        return [_View(axes, (start, min(start + node._saved_split_size, view.rows[1]))) for start in starts]
+    if name == "SliceBackward0" and axes[view.index(node._saved_dim)] == 0 and node._saved_step == 1:
+        start, stop = node._saved_start, min(node._saved_end, view.rows[1] - view.rows[0])
+        return [_View(axes, (view.rows[0] + start, view.rows[0] + stop))]
+    return None
+
+
+def _use(node: Any, place: int, view: _View, parameter: torch.nn.Parameter) -> Use | Unusable:
+    name, edge = node.name(), GradientEdge(node, 0)
+    if name == "EmbeddingBackward0" and parameter.ndim == 2:
+        if node._saved_scale_grad_by_freq:
+            return Unusable("an embedding with scale_grad_by_freq, whose gradient is not that of the loss")
+        padding, indices = node._saved_padding_idx, node._saved_indices
+        keep = (indices.reshape(-1) != padding) if padding < 2**63 and padding >= 0 else None
+        return Use(edge, "lookup", 0, view.rows, keep=keep)
+    if name == "ConvolutionBackward0" and place == 1:
+        if node._saved_transposed:
+            return Unusable("a transposed convolution; only its adjoint is a product with unfolded inputs")
+        return Use(edge, "convolution", 1, view.rows, groups=node._saved_groups)
+    factors = [axis for axis in view.axes if axis is not None]
+    if name in _PRODUCTS and place in _PRODUCTS[name] and parameter.ndim == 2 and len(factors) == 2:
+        left = place == _PRODUCTS[name][0]
+        in_axis = factors[1] if left else factors[0]
+        out = parameter.shape[1] if in_axis == 0 else view.rows[1] - view.rows[0]
+        if node._input_metadata[0].shape[-2 if left else -1] != out:
+            return Unusable(f"it is reshaped before it enters {name}")
+        return Use(edge, "product", in_axis, view.rows, columns=left)
+    if parameter.ndim != 2:
+        return Unusable(f"a parameter with {parameter.ndim} axes that enters {name}, not a convolution")
+    return Unusable(f"it enters {name}, which is no product of a matrix with activations")
