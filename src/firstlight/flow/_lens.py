@@ -24,7 +24,8 @@ class Lens:
     """Observables to take along a run, and pure functions of the finished `RunRecord`.
 
     `refuses(spec)` is empty where the lens applies and otherwise says why it does not; `summarise(record)` gives
-    plain values, among them `story`, one sentence for a reader; `figure_data(record)` gives `FigureData`.
+    plain values, among them `story`, one sentence for a reader, and if it likes `evidence`, a table of what was
+    decided and why; `figure_data(record)` gives `FigureData`.
     Columns are named `<theory>.<quantity>`.
     """
 

@@ -43,13 +43,22 @@ def text_of(value: Any) -> str:
 def quantities(measured: Any, expected: Any, tolerance: Any) -> tuple[Quantity, ...]:
     """The numbers of a claim, row by row; values that are tables are matched by their names.
 
-    >>> quantities({"a": 1, "b": 2}, {"a": 1}, 0.1)[1]
-    Quantity(name='b', measured='2', expected='–', tolerance='0.1')
+    A single tolerance belongs to the rows where a number is expected.
+
+    >>> quantities({"a": 1, "b": 2}, {"a": 1}, 0.1)
+    (Quantity(name='a', measured='1', expected='1', tolerance='0.1'),
+     Quantity(name='b', measured='2', expected='–', tolerance='–'))
     """
+    if isinstance(expected, Mapping) and not isinstance(tolerance, Mapping | None):
+        tolerance = {name: tolerance for name, value in expected.items() if _is_number(value)}
     tables = [value for value in (measured, expected, tolerance) if isinstance(value, Mapping)]
     names = list(dict.fromkeys(name for table in tables for name in table)) or [""]
     cells = [[_cell(value, name) for value in (measured, expected, tolerance)] for name in names]
     return tuple(Quantity(str(name), *row) for name, row in zip(names, cells, strict=True))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def duration(seconds: float | int) -> str:

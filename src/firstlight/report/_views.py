@@ -11,13 +11,14 @@ from firstlight.report._format import Quantity, duration, machine_text, quantiti
 
 @dataclass(frozen=True)
 class RunView:
-    """A run as shown: what happened in sentences, facts as (name, value), figures by digest."""
+    """A run as shown: what happened in sentences, facts and evidence as (name, text), figures by digest."""
 
     id: str
     title: str
     status: RunStatus
     story: tuple[str, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
+    evidence: tuple[tuple[str, str], ...] = ()
     figures: tuple[str, ...] = ()
     spec: str = ""
     command: str = ""
@@ -143,6 +144,7 @@ def run_view(record: RunRecord, *, story: Sequence[str] = (), figures: Sequence[
         status=record.status,
         story=tuple(sentence for sentence in told if sentence),
         facts=tuple((name.replace("_", " "), text_of(value)) for name, value in facts.items()),
+        evidence=_evidence(record),
         figures=tuple(figures),
         spec=dump_toml(record.spec, full=True),
         command="firstlight run spec.toml",
@@ -150,6 +152,12 @@ def run_view(record: RunRecord, *, story: Sequence[str] = (), figures: Sequence[
         versions=tuple(record.versions.items()),
         machine=machine_text(record.machine),
     )
+
+
+def _evidence(record: RunRecord) -> tuple[tuple[str, str], ...]:
+    """What the lenses decided and why, as rows of two cells."""
+    parts = [part["evidence"] for part in record.summary.values() if isinstance(part, Mapping) and "evidence" in part]
+    return tuple((str(what), text_of(why)) for part in parts for what, why in part.items())
 
 
 def _news(record: RunRecord, sentences: Sequence[str]) -> str:

@@ -37,7 +37,15 @@ def summarise(record: RunRecord) -> Mapping[str, Any]:
     values |= bounds | {"stages": told, "last": last, "learned_irreps": _learned(record)}
     if (eta := _decay(record)) is not None:
         values["decay_ridge"] = eta
-    return values | {"story": _story(found, last, values["learned_irreps"])}
+    return values | {"story": _story(found, last, values["learned_irreps"]), "evidence": _evidence(found)}
+
+
+def _evidence(found: Stages) -> dict[str, str]:
+    """Why each stage ends where it does, for a reader who doubts it."""
+    return {
+        f"{_TITLES[stage.name]}, {stage.start}–{stage.end}": f"{stage.evidence} (confidence {stage.confidence:.2f})"
+        for stage in found.stages
+    }
 
 
 def _decay(record: RunRecord) -> float | None:
