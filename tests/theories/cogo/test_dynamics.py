@@ -9,36 +9,16 @@ from firstlight.groups import cyclic
 from firstlight.theories.cogo import (
     Potentials,
     Solution,
-    coupling,
     decoupled_diagonal,
     gaussian_solution,
-    gram_loss,
     jj_star,
     loss_terms,
-    potential_velocity,
     potentials,
     ripple,
     ripple_energy,
 )
 from firstlight.theories.cogo.dynamics import _cubic_matrix, adjoint, forward
 from firstlight.theories.cogo.reduced import loss_without_convolution
-
-
-def test_velocity_against_gradients_by_finite_differences():
-    group = cyclic(5)
-    solution = gaussian_solution(group, 3, 0)
-    W, V = solution.weights
-    h = 1e-6
-    dW, dV = np.zeros_like(W), np.zeros_like(V)
-    for array, slope in ((W, dW), (V, dV)):
-        for i in np.ndindex(array.shape):
-            step = np.zeros_like(array)
-            step[i] = h
-            sides = [(W + s * step, V) if array is W else (W, V + s * step) for s in (1, -1)]
-            slope[i] = (gram_loss(*sides[0], group) - gram_loss(*sides[1], group)) / (2 * h)
-    moved = forward(solution, Solution.from_weights(-dW, -dV, group).z)
-    for found, expected in zip(potential_velocity(solution), moved, strict=True):
-        np.testing.assert_allclose(found, expected, atol=1e-7 * np.abs(expected).max())
 
 
 def random_vector(d, seed):
@@ -68,12 +48,6 @@ def test_the_matrix_of_jj_star_is_the_matrix_free_one():
     column = jj_star(solution, Potentials(u, np.zeros((2, 4, 4, 4), complex))).cubic[1:, 1:, 1:].ravel()
     np.testing.assert_allclose(H[:, np.ravel_multi_index((0, 1, 2), (3, 3, 3))], column, atol=1e-15)
     assert potentials(solution).cubic.shape == (4, 4, 4)
-
-
-def test_coupling_falls_like_one_over_the_root_of_the_width():
-    rms = [np.mean([coupling(gaussian_solution(cyclic(5), q, s))[1] for s in range(4)]) for q in (64, 1024)]
-    assert abs(np.log(rms[1] / rms[0]) / np.log(16) + 0.5) < 0.05
-    assert coupling(gaussian_solution(cyclic(5), 256, 0), quadratic_too=True)[0] > 0.15
 
 
 def test_ripples_conserve_their_energy_and_need_their_conditions():

@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 from firstlight import models, tasks
 from firstlight.theories import manifold
@@ -22,11 +23,18 @@ def test_a_simulation_step_is_eq_21_as_printed():
     assert run.frame["train_error"].max() < 1e-9
 
 
-def test_euler_steps_converge_to_the_resolved_flow_at_first_order():
+def test_euler_steps_converge_to_eq_21_at_first_order():
     split = tasks.group_task("Z5", encoding="summed").split(fraction=0.7, seed=0)
+    X, Y = split.train_inputs.dense(), np.eye(5)[split.train_targets]
     E = np.random.default_rng(0).standard_normal((5, 24))
-    problem = manifold.isolate(split, "tanh", lam=0.1)
-    exact = manifold.resolved_flow(problem, E, [0.0, 0.5]).final
+
+    def printed(_, flat):
+        W = flat.reshape(E.shape)
+        H = np.tanh(X @ W)
+        A = np.linalg.inv(H @ H.T + 0.1 * np.eye(len(X)))
+        return (X.T @ ((A @ Y @ Y.T @ A @ H) * (1 - H**2)) - W).ravel()
+
+    exact = solve_ivp(printed, (0, 0.5), E.ravel(), method="DOP853", rtol=1e-9).y[:, -1].reshape(E.shape)
     errors = []
     for steps in (50, 100):
         run = manifold.simulate(split, E, sigma="tanh", lam=0.1, eta=0.5 / steps, steps=steps, every=steps)
@@ -55,9 +63,9 @@ def test_irreps_and_frequencies_see_the_same_circles():
 
 
 def test_the_last_layer_of_a_deep_network_can_be_isolated_away():
+    rng = np.random.default_rng(0)
     with jax.enable_x64(True):
-        inputs = tasks.DenseInputs(np.random.default_rng(0).standard_normal((6, 3)))
-        Y = jnp.asarray(np.random.default_rng(1).standard_normal((6, 2)))
+        inputs, Y = tasks.DenseInputs(rng.standard_normal((6, 3))), rng.standard_normal((6, 2))
         model = models.Deep.init(jax.random.key(0), inputs=3, widths=(5, 8), outputs=2, activation="tanh")
         theta_1, features = manifold.deep_features(model, inputs)
         inner = manifold.ridge_inner(features, Y, lam=0.1)
@@ -66,9 +74,25 @@ def test_the_last_layer_of_a_deep_network_can_be_isolated_away():
             norms = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves((below, V)))
             return jnp.sum((features(below) @ V - Y) ** 2) + 0.1 * norms
 
-    path = manifold.isolated_flow(loss, inner, theta_1, [0.0, 0.2, 0.4], rtol=1e-6, atol=1e-8)
-    assert path.status == "finished"
+        both = jax.jit(lambda below: manifold.isolated_value_and_grad(loss, inner, below))
+        (first, second), _ = theta_1
+        X, U, h = inputs.dense(), rng.standard_normal(first.shape), 1e-6
+        H = np.tanh(np.tanh(X @ first) @ second)
+        best = np.linalg.solve(H.T @ H + 0.1 * np.eye(8), H.T @ Y)
+        value, slope = both(theta_1)
+        ahead, behind = (both(((first + s * U, second), None))[0] for s in (h, -h))
+    least = np.sum((H @ best - Y) ** 2) + 0.1 * sum(np.sum(part**2) for part in (first, second, best))
+    assert float(value) == pytest.approx(least, rel=1e-6)
+    assert float(np.sum(np.asarray(slope[0][0]) * U)) == pytest.approx(float(ahead - behind) / (2 * h), rel=1e-5)
+
+
+def test_the_isolated_flow_ends_at_the_minimum_over_both_parts():
+    def loss(a, b):
+        return (a * b - 1.0) ** 2 + 0.1 * (a**2 + b**2)
+
+    path = manifold.isolated_flow(loss, lambda a: a / (a**2 + 0.1), np.float64(3.0), [0.0, 10.0, 100.0])
     assert (np.diff(path.loss) < 0).all()
+    assert path.final == pytest.approx(0.9**0.5, abs=1e-6)
 
 
 @pytest.mark.parametrize(

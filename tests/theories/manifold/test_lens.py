@@ -1,5 +1,6 @@
 """The lens measures what the dense geometry says, and tells optimizers apart."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -32,7 +33,7 @@ def test_by_last_layer_is_the_geometry_of_v_alone():
         old = models.TwoLayer(new.W, new.V + 0.1 * old.V)
         H, V = lens.last_layer(new, split.train_inputs)
         Y = np.eye(5)[split.train_targets]
-        got = lens.by_last_layer(H, V, old.V, jnp.asarray(Y - H @ V), "none")
+        got = jax.jit(lens.by_last_layer, static_argnums=4)(H, V, old.V, jnp.asarray(Y - H @ V), "none")
     H, V = np.asarray(H), np.asarray(V)
     zero_set = manifold.ZeroLossSet(lambda v: H @ v - Y, V)
     assert float(got["manifold.distance"]) == pytest.approx(manifold.distance(zero_set, V), rel=1e-3)
@@ -51,8 +52,13 @@ def test_by_all_weights_is_the_geometry_of_everything():
         new = models.TwoLayer(rng.standard_normal((6, 6)), rng.standard_normal((6, 3)), activation="tanh")
         old = models.TwoLayer(new.W + 0.1, new.V - 0.1, activation="tanh")
         Y = np.eye(3)[split.train_targets]
-        outputs = lambda m: m.apply(split.train_inputs.project)  # noqa: E731
-        got = lens.by_all_weights(new, old, outputs, jnp.asarray(Y) - outputs(new))
+
+        @eqx.filter_jit
+        def measured(new, old):
+            outputs = lambda m: m.apply(split.train_inputs.project)  # noqa: E731
+            return lens.by_all_weights(new, old, outputs, jnp.asarray(Y) - outputs(new))
+
+        got = measured(new, old)
     zero_set = manifold.ZeroLossSet.of(new, split.train_inputs, split.train_targets)
     theta = zero_set.vector(new)
     at = manifold.Tangent(zero_set, theta)

@@ -198,11 +198,8 @@ def _slope(problem, W):
     import numpy as np
 
     X, Y = problem.inputs.dense(), np.asarray(problem.Y)
-    if problem.bias:
-        # An unpenalised bias leaves what is orthogonal to 1 of the samples.
-        Q = np.linalg.qr(np.c_[np.ones(len(Y)), np.eye(len(Y))[:, 1:]])[0][:, 1:]
-    else:
-        Q = np.eye(len(Y))
+    # An unpenalised bias leaves what is orthogonal to 1 of the samples.
+    Q = np.linalg.qr(np.c_[np.ones(len(Y)), np.eye(len(Y))[:, 1:]])[0][:, 1 if problem.bias else 0 :]
     sigma = {"relu": lambda z: z * (z.real > 0), "tanh": np.tanh, "quadratic": lambda z: z**2}[problem.activation.name]
     h = 1e-30
     stepped = W + 1j * h * np.eye(W.size).reshape(-1, *W.shape)

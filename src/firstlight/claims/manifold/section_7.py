@@ -11,7 +11,7 @@ def _run(scale: str, seed: int):
     from firstlight import tasks
     from firstlight.theories import manifold
 
-    p, K, eta, steps, every = (23, 256, 0.02, 200, 10) if scale == "quick" else (37, 512, 1e-3, 5000, 50)
+    p, K, eta, steps, every = (23, 256, 0.02, 150, 10) if scale == "quick" else (37, 512, 1e-3, 5000, 50)
     split = tasks.group_task(f"Z{p}", encoding="summed").split(fraction=0.7, seed=0)
     E = manifold.embedding(seed, p, K)
     return manifold.simulate(split, E, eta=eta, steps=steps, every=every, snapshots=(0, steps))
@@ -84,7 +84,7 @@ def circles(setting: Setting) -> Outcome:
         "orthogonal planes": after.cosine < before.cosine,
         "units of their own": after.other < 0.75 * after.same and before.other > 0.9 * before.same,
     }
-    name = "Z23, 200 steps of 0.02" if setting.scale == "quick" else "Z37, 5000 steps of 0.001"
+    name = "Z23, 150 steps of 0.02" if setting.scale == "quick" else "Z37, 5000 steps of 0.001"
     caption = (
         f"{name}; of the first seed, before and after. Rows and columns of the maps are Re F_k and Im F_k in turn."
     )

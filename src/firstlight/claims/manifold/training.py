@@ -19,17 +19,17 @@ def two_rates(setting: Setting) -> Outcome:
 
     seed = setting.seeds_or((0,))[0]
     sizes = setting.choose(quick=(4, 2, 5, 1), paper=(12, 5, 16, 3))
-    ratios = setting.choose(
-        quick=(1.0, 10.0, 100.0, 1000.0), paper=(1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0)
-    )
+    ratios = setting.choose(quick=(1.0, 10.0, 100.0, 300.0), paper=(1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0))
     problem, W = random_problem(seed, "tanh", lam=0.1, bias=False, sizes=sizes)
     times = np.linspace(0.0, 6.0, 13)
     limit = manifold.resolved_flow(problem, W, times)
     start = manifold.best_layers(problem, W)
+    # Explicit steps compile faster than implicit ones, and suffice for small problems and moderate ratios.
+    solver = setting.choose(quick="tsit5", paper="kvaerno5")
     gaps, norms = [], []
     for i, ratio in enumerate(ratios):
         setting.progress(i / len(ratios), f"V faster by {ratio:g}")
-        path = manifold.two_rate_flow(problem, start, ratio, times, rtol=1e-7, atol=1e-9)
+        path = manifold.two_rate_flow(problem, start, ratio, times, solver=solver, rtol=1e-7, atol=1e-9)
         apart = np.linalg.norm(path.params["W"] - limit.params, axis=(1, 2)) / np.linalg.norm(limit.params, axis=(1, 2))
         gaps.append(float(apart.max()))
         norms.append(float(np.sum(path.params["W"][-1] ** 2) + np.sum(path.params["V"][-1] ** 2)))
@@ -51,7 +51,7 @@ def two_rates(setting: Setting) -> Outcome:
         title="Eq. 21 is the limit of a fast second layer",
         caption="Distance of W from the isolated dynamics over the whole run; ordinary training is at ratio 1.",
     )
-    holds = abs(slope + 1) <= SLOPE and gaps[0] > 10 * gaps[-1]
+    holds = abs(slope + 1) <= SLOPE and gaps[0] > 100 * gaps[-1]
     return Outcome(
         "holds-as-corrected" if holds else "fails",
         measured,
@@ -144,7 +144,7 @@ TWO_RATE_LIMIT = Claim(
         "gradients reproduces training."
     ),
     corrected="It is the limit lr₂/lr₁ → ∞ of training with two rates, reached as lr₁/lr₂; at equal rates W differs.",
-    counterexample="At equal rates W is off by more than ten times what it is with V a thousand times faster.",
+    counterexample="At equal rates W is off by more than a hundred times what it is with V three hundred times faster.",
     check=two_rates,
     expected_verdict="holds-as-corrected",
     tolerance={"order in the ratio of rates": SLOPE},

@@ -56,8 +56,7 @@ class Isolated(eqx.Module):
     def require_start(self, W: ArrayLike) -> None:
         """Refuse weights (d, K) from which eq. 20 is not defined."""
         if self.lam == 0:
-            Z = np.asarray(self.inputs.project(jnp.asarray(W)))
-            H = np.asarray(self.activation(jnp.asarray(Z)), np.float64)
+            H = np.asarray(self.activation(jnp.asarray(self.inputs.dense() @ np.asarray(W))), np.float64)
             # An unpenalised bias takes the mean of the samples away, and with it one dimension.
             require_full_row_rank(np.linalg.qr(np.eye(len(H)) - 1 / len(H))[0][:, :-1].T @ H if self.bias else H)
 

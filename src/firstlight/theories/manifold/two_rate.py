@@ -36,7 +36,7 @@ class _Training(eqx.Module):
 def best_layers(problem: Isolated, W: ArrayLike) -> Layers:
     """Both layers with the second at its optimum φ(W), in float64: where two-rate training begins."""
     with jax.enable_x64(True):
-        V, c = output_layer(problem, jnp.asarray(np.asarray(W, np.float64)))
+        V, c = eqx.filter_jit(output_layer)(problem, jnp.asarray(np.asarray(W, np.float64)))
         layers = {"W": np.asarray(W, np.float64), "V": np.asarray(V)}
         return {**layers, "c": np.asarray(c)} if problem.bias else layers
 
