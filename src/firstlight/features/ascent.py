@@ -1,14 +1,23 @@
 """Ascents of the energy on the unit sphere from many starts at once."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Complex, Float
 
 from firstlight.features.energy import GroupEnergy, Weights
+from firstlight.features.maxima import require_features
 from firstlight.groups import Group, fourier, inverse_fourier
 
-SMALLEST_STEP, LARGEST_STEP = 1e-12, 16.0
+LARGEST_STEP = 16.0
+
+PATIENCE, ROUNDING = 50, 1e-12
+"""An ascent makes no progress when E rises by less than this share of itself over so many steps; within them τ can be
+halved from its largest value to 1e-14."""
+
+VANISHING = 1e-28
+"""An energy of a unit node that is zero but for rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +41,9 @@ def random_starts(group: Group, count: int, seed: int) -> Float[np.ndarray, "two
     return W / np.linalg.norm(W, axis=0)
 
 
-def ascend(E: GroupEnergy, W: Weights, *, steps: int = 2000, tolerance: float = 1e-9) -> Ascent:
+def ascend(
+    E: GroupEnergy, W: Weights, *, steps: int = 2000, tolerance: float = 1e-9, fitted: Collection[int] = ()
+) -> Ascent:
     r"""Follow ∇E on the unit sphere from every column of W until each rests at a maximum.
 
     $$w \leftarrow \frac{w + \tau\nabla E/(w\cdot\nabla E)}{\|\cdot\|}$$
@@ -45,7 +56,11 @@ def ascend(E: GroupEnergy, W: Weights, *, steps: int = 2000, tolerance: float = 
         E: the energy.
         W: (2M, K) starts, of any norm but zero.
         steps: at most so many.
-        tolerance: at rest when ‖∇E − (w·∇E)w‖ ≤ tolerance · w·∇E.
+        tolerance: at rest when ‖∇E − (w·∇E)w‖ ≤ tolerance · |w·∇E|, or when `PATIENCE` steps in a row, long or
+            short, did not raise E beyond rounding: so end ascents at a kink of σ, where ∇E does not vanish. A
+            node at which E = 0 has nothing to follow: it stays, and has not converged.
+        fitted: irreps, as places in `group.irreps()`, whose share is left out of E (E_S of Li₂, Theorem 7); only
+            over the whole table with quadratic σ.
 
     >>> from firstlight.groups import quaternion
     >>> E = GroupEnergy(quaternion())
@@ -53,13 +68,20 @@ def ascend(E: GroupEnergy, W: Weights, *, steps: int = 2000, tolerance: float = 
     >>> sorted({round(float(e), 9) for e in end.energy}), bool(end.converged.all())
     ([1.0, 4.0], True)
     """
+    require_features(E.group)
+    if W.ndim != 2:
+        raise ValueError(f"starts are columns of W (2M, K), got shape {W.shape}; draw them with random_starts")
+    E.halves(W)
     norms = np.linalg.norm(W, axis=0)
-    if W.ndim != 2 or not (norms > 0).all():
+    if not ((norms > 0) & np.isfinite(norms)).all():
         raise ValueError("starts are columns of W (2M, K) with a norm above 0; draw them with random_starts")
     if E.cross_term == 0:
         raise ValueError(f"E vanishes over a whole table for σ = {E.activation!r}; take one with an x² term")
-    run = _ascend_samples if E.cross_term is None else _ascend_blocks
-    return run(E, W / norms, steps, tolerance)
+    if E.cross_term is not None:
+        return _ascend_blocks(E, W / norms, steps, tolerance, fitted)
+    if fitted:
+        raise ValueError("irreps can be left out over the whole table with quadratic σ only; pass fitted=()")
+    return _ascend_samples(E, W / norms, steps, tolerance)
 
 
 def _ascend_samples(E: GroupEnergy, W: Weights, steps: int, tolerance: float) -> Ascent:
@@ -67,15 +89,17 @@ def _ascend_samples(E: GroupEnergy, W: Weights, steps: int, tolerance: float) ->
     W = W.copy()
     K = W.shape[1]
     value, gradient = E.gradient(W)
-    tau, moving, done = np.ones(K), np.arange(K), 0
+    mark, since = value.copy(), np.zeros(K, dtype=int)
+    tau, moving, done = np.ones(K), np.flatnonzero(value > VANISHING), 0
     converged = np.zeros(K, dtype=bool)
     while len(moving) and done < steps:
         done += 1
         w, g = W[:, moving], gradient[:, moving]
         along = (w * g).sum(axis=0)
-        rest = np.linalg.norm(g - along * w, axis=0) <= tolerance * np.abs(along)
+        off = np.linalg.norm(g - along * w, axis=0)
+        rest = (off <= tolerance * np.abs(along)) | (since[moving] >= PATIENCE)
         converged[moving[rest]] = True
-        moving = moving[~rest & (tau[moving] > SMALLEST_STEP)]
+        moving = moving[~rest]
         w, g = W[:, moving], gradient[:, moving]
         # Where σ is not homogeneous w·∇E may be small or negative; ‖∇E‖ then sets the length of the step.
         along = np.maximum((w * g).sum(axis=0), 0.25 * np.linalg.norm(g, axis=0))
@@ -86,6 +110,9 @@ def _ascend_samples(E: GroupEnergy, W: Weights, steps: int, tolerance: float) ->
         kept = moving[better]
         W[:, kept], value[kept], gradient[:, kept] = trial[:, better], trial_value[better], trial_gradient[:, better]
         tau[moving] = np.where(better, np.minimum(LARGEST_STEP, 1.5 * tau[moving]), 0.5 * tau[moving])
+        risen = value[moving] > mark[moving] * (1 + ROUNDING)
+        mark[moving] = np.where(risen, value[moving], mark[moving])
+        since[moving] = np.where(risen, 0, since[moving] + 1)
     return Ascent(W, value, converged, done)
 
 
@@ -106,8 +133,12 @@ class _Frame:
     scales: list[Float[np.ndarray, "..."]]
 
     @classmethod
-    def of(cls, group: Group) -> "_Frame":
-        kept = [rho for rho in group.irreps() if not rho.is_trivial and rho.index <= rho.conjugate]
+    def of(cls, group: Group, fitted: Collection[int] = ()) -> "_Frame":
+        known = group.irreps()
+        closed = set(fitted) | {known[k].conjugate for k in fitted}
+        kept = [rho for rho in known if not rho.is_trivial and rho.index <= rho.conjugate and rho.index not in closed]
+        if not kept:
+            raise ValueError(f"every irrep of {group.name} is fitted, so nothing of E is left; leave one out of fitted")
         dims = sorted({rho.dim for rho in kept})
         members = [[rho for rho in kept if rho.dim == d] for d in dims]
         twice = [np.array([1.0 if rho.index == rho.conjugate else 2.0 for rho in some]) for some in members]
@@ -130,12 +161,13 @@ class _Frame:
         return halves.reshape(2 * self.group.order, K)
 
 
-def _ascend_blocks(E: GroupEnergy, W: Weights, steps: int, tolerance: float) -> Ascent:
+def _ascend_blocks(E: GroupEnergy, W: Weights, steps: int, tolerance: float, fitted: Collection[int]) -> Ascent:
     """The same ascent in Fourier blocks, where E is a sum over irreps; nodes at rest leave the batch."""
-    frame = _Frame.of(E.group)
+    frame = _Frame.of(E.group, fitted)
     X = frame.split(W)
-    ends = [x.copy() for x in X]
-    moving, converged, done = np.arange(W.shape[1]), np.zeros(W.shape[1], dtype=bool), 0
+    alive = _total(X, [_block_gradient(x, s) for x, s in zip(X, frame.scales, strict=True)]) > VANISHING
+    moving, converged, done = np.flatnonzero(alive), np.zeros(W.shape[1], dtype=bool), 0
+    ends, X = [x.copy() for x in X], [x[:, alive] for x in X]
     while len(moving) and done < steps:
         done += 1
         norm = np.sqrt(_total(X, X))
@@ -146,12 +178,14 @@ def _ascend_blocks(E: GroupEnergy, W: Weights, steps: int, tolerance: float) -> 
         for end, x in zip(ends, X, strict=True):
             end[:, moving] = x
         off = [g - x for x, g in zip(X, G, strict=True)]
-        on = np.sqrt(_total(off, off)) > tolerance
-        converged[moving[~on]] = True
-        moving = moving[on]
-        X = [(x + g)[:, on] for x, g in zip(X, G, strict=True)]
-    W = frame.join(ends)
-    W = W / np.linalg.norm(W, axis=0)
+        rest = np.sqrt(_total(off, off)) <= tolerance
+        converged[moving[rest]] = True
+        moving = moving[~rest]
+        X = [(x + g)[:, ~rest] for x, g in zip(X, G, strict=True)]
+    W = W.copy()
+    if alive.any():
+        risen = frame.join([end[:, alive] for end in ends])
+        W[:, alive] = risen / np.linalg.norm(risen, axis=0)
     return Ascent(W, E(W), converged, done)
 
 

@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 from firstlight.features.ascent import ascend, random_starts
 from firstlight.features.content import irrep_content, purity
 from firstlight.features.energy import GroupEnergy, energy
-from firstlight.features.maxima import maxima
+from firstlight.features.maxima import maxima, require_features
 from firstlight.groups import Group
 
 ZERO = 1e-6
@@ -47,7 +47,7 @@ def energy_hessian(
 
 
 def curvature(w: Float[np.ndarray, " twoM"], group: Group) -> Float[np.ndarray, " m"]:
-    """Eigenvalues of the Hessian of E on the unit sphere at a critical point w, ascending; m = 2M − 1.
+    """Eigenvalues of the Hessian of E on the unit sphere at the critical point w/‖w‖, ascending; m = 2M − 1.
 
     They are those of ∇²E − (w·∇E) on the tangent space. Where w lies in one component, ∇²E vanishes on all others,
     which then need no decomposition.
@@ -57,6 +57,7 @@ def curvature(w: Float[np.ndarray, " twoM"], group: Group) -> Float[np.ndarray, 
     >>> curvature(maxima(cyclic(3))[0].random_nodes(1, seed=0)[:, 0], cyclic(3)).round(9) + 0.0
     array([-6., -3., -3.,  0.,  0.])
     """
+    w = _unit(w)
     M, content = group.order, irrep_content(w[:, None], group)[0]
     pure = content.max() > 1 - ZERO**2
     basis = group.real_components()[int(content.argmax())].basis if pure else np.eye(M)
@@ -72,16 +73,24 @@ def curvature(w: Float[np.ndarray, " twoM"], group: Group) -> Float[np.ndarray, 
 
 
 def signature(w: Float[np.ndarray, " twoM"], group: Group) -> Int[np.ndarray, "3"]:
-    """How many eigenvalues of `curvature` are positive, zero and negative.
+    """How many eigenvalues of `curvature` are positive, zero and negative, at w of any norm but zero.
 
     >>> from firstlight.features import maxima
     >>> from firstlight.groups import quaternion
     >>> signature(maxima(quaternion())[-1].random_nodes(1, seed=0)[:, 0], quaternion())
     array([0, 6, 9])
     """
+    w = _unit(w)
     values = curvature(w, group)
     small = ZERO * 4 * float(energy(w, group))
     return np.array([(values > small).sum(), (np.abs(values) <= small).sum(), (values < -small).sum()])
+
+
+def _unit(w: Float[np.ndarray, " twoM"]) -> Float[np.ndarray, " twoM"]:
+    norm = np.linalg.norm(w)
+    if not norm > 0:
+        raise ValueError(f"a point of the sphere needs a norm above 0, got {norm}")
+    return w / norm
 
 
 def census(group: Group, starts: int = 100, seed: int = 0, *, curved: int | None = None) -> pd.DataFrame:
@@ -105,6 +114,7 @@ def census(group: Group, starts: int = 100, seed: int = 0, *, curved: int | None
     [1,1,1]       3.0     0
     [2,1]         1.5     3
     """
+    require_features(group)
     end = ascend(GroupEnergy(group), random_starts(group, starts, seed))
     content = irrep_content(end.W, group)
     family = content[:, 1:].argmax(axis=1)

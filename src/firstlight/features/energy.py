@@ -6,7 +6,7 @@ from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float, Int, Shaped
 
 from firstlight.groups import Group, convolve, isotypic_energies
 
@@ -35,11 +35,16 @@ class GroupEnergy:
 
     group: Group
     activation: Any = "quadratic"
-    rows: Int[np.ndarray, " n"] | None = None
+    rows: Shaped[np.ndarray, " n"] | None = None
     residualised: bool = False
 
     def __post_init__(self) -> None:
         M = self.group.order
+        if self.rows is not None and not np.issubdtype(np.asarray(self.rows).dtype, np.integer):
+            raise ValueError(
+                f"rows must be indices of pairs, gM + g′, got {np.asarray(self.rows).dtype} values; "
+                "turn a mask into indices with np.flatnonzero"
+            )
         if self.rows is not None and (len(self.rows) == 0 or self.rows.min() < 0 or self.rows.max() >= M * M):
             raise ValueError(
                 f"rows must be pairs gM + g′ of {self.group.name}, 0…{M * M - 1}, got "
@@ -49,14 +54,14 @@ class GroupEnergy:
 
     def __call__(self, W: Weights) -> Float[np.ndarray, " K"]:
         """E of every column of W (2M, K)."""
-        a, b = self._halves(W)
+        a, b = self.halves(W)
         if self.cross_term is not None:
             return 0.5 * (self._cross(a, b) ** 2).sum(axis=1)
         return 0.5 * (self._correlations(self._sigma[0](a[self._pairs[0]] + b[self._pairs[1]])) ** 2).sum(axis=0)
 
     def gradient(self, W: Weights) -> tuple[Float[np.ndarray, " K"], Weights]:
         """E and ∇E = XᵀDỸỸᵀσ(Xw), the right side of eq. 7, of every column of W (2M, K)."""
-        a, b = self._halves(W)
+        a, b = self.halves(W)
         if self.cross_term is not None:
             t, group = self._cross(a, b), self.group
             back = group.inverse
@@ -76,13 +81,14 @@ class GroupEnergy:
         Corrected eq. 21: E = (M/2) Σ_{k≠0} (1/d_k) ‖Σ_r Ŝ_{k,r}‖_F², with the Frobenius norm where a trace is
         printed; that is ½‖P_c z‖² summed over components c.
         """
-        a, b = self._halves(W)
+        a, b = self.halves(W)
         if self.cross_term is not None:
             return 0.5 * isotypic_energies(self.group, self._cross(a, b))
         z = self._correlations(self._sigma[0](a[self._pairs[0]] + b[self._pairs[1]]))
         return 0.5 * isotypic_energies(self.group, z.T)
 
-    def _halves(self, W: Weights) -> tuple[np.ndarray, np.ndarray]:
+    def halves(self, W: Weights) -> tuple[np.ndarray, np.ndarray]:
+        """a and b (M, K) of nodes [a; b], checked."""
         M = self.group.order
         if W.shape[0] != 2 * M:
             raise ValueError(

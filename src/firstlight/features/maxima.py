@@ -50,7 +50,8 @@ class Maximum:
         $$a(g) = \sqrt{d/M}\,\mathrm{Re}\, x^* C(g) r, \quad b(g) = \sqrt{d/M}\,\mathrm{Re}\, r^* C(g) y
           \quad\text{(complex, quaternionic)}$$
 
-        The halves share r and nothing else; Li₂ prints b(g) = ±a(g⁻¹), which is a special case for d = 1 only.
+        The halves share r and nothing else. Li₂ prints b(g) = ±a(g⁻¹) for any u = a of the component: with y = ±x
+        that is a maximiser for every d, but a generic u, a sum of several xᵀC(g)r, is not even critical for d > 1.
 
         >>> import numpy as np
         >>> from firstlight.features import energy
@@ -62,11 +63,22 @@ class Maximum:
         """
         C = self.group.irreps()[self.component.irreps[0]].matrices
         M, d, _ = C.shape
-        x, r, y = (np.asarray(v) / np.linalg.norm(v) for v in (x, r, y))
+        x, r, y = (self._unit(v) for v in (x, r, y))
         scale = np.sqrt(d / (2 * M)) if self.component.kind == "real" else np.sqrt(d / M)
         a = np.einsum("i,gij,j->g", x.conj(), C, r)
         b = np.einsum("i,gij,j->g", r.conj(), C, y)
         return scale * np.concatenate([a.real, b.real])
+
+    def _unit(self, v: Shaped[np.ndarray, " d"]) -> Shaped[np.ndarray, " d"]:
+        d, v = self.component.dim, np.asarray(v)
+        if v.shape != (d,) or not np.linalg.norm(v) > 0:
+            raise ValueError(f"directions in {self.component.label} are {d} numbers, not all 0, got {v}")
+        if self.component.kind == "real" and np.iscomplexobj(v):
+            raise ValueError(
+                f"{self.component.label} is a real irrep, whose maxima have real directions x, r, y, got {v}; "
+                "complex ones belong to complex and quaternionic irreps"
+            )
+        return v / np.linalg.norm(v)
 
     def random_node(self, rng: np.random.Generator) -> Float[np.ndarray, " twoM"]:
         """A maximiser with uniformly random directions."""
@@ -83,10 +95,24 @@ class Maximum:
 
 
 def maxima(group: Group) -> tuple[Maximum, ...]:
-    """The predicted maxima, one family per non-trivial real component (Li₂, Theorem 2, corrected).
+    """The predicted maxima, one family per non-trivial real component (Li₂, Theorem 2, corrected); none on Z1.
 
     >>> from firstlight.groups import cyclic
     >>> [(m.component.label, m.energy) for m in maxima(cyclic(6))]
     [('±1', 1.5), ('±2', 1.5), ('3', 3.0)]
     """
     return tuple(Maximum(group, c) for c in group.real_components() if not c.is_trivial)
+
+
+def require_features(group: Group) -> None:
+    """Refuse the group of one element, whose energy is zero and which has nothing to learn.
+
+    >>> from firstlight.groups import cyclic
+    >>> require_features(cyclic(1))
+    Traceback (most recent call last):
+    ValueError: a group of order 2 or more is required, got Z1: its table has one entry and nothing to learn
+    """
+    if group.order == 1:
+        raise ValueError(
+            f"a group of order 2 or more is required, got {group.name}: its table has one entry and nothing to learn"
+        )

@@ -1,6 +1,6 @@
 """Ridge regression on hidden features and the gradient it sends back to them (Li₂, Section 4)."""
 
-from typing import Any, Literal
+from typing import Any
 
 from jaxtyping import Float
 
@@ -38,13 +38,17 @@ def ridge(F: Features, Y: Targets, eta: float) -> Float[Any, "K M"]:
     """
     xp, (n, K) = F.__array_namespace__(), F.shape
     F, Y = centred(F), centred(Y)
-    if eta < 0:
-        raise ValueError(f"eta must be at least 0, got {eta}; it multiplies ½‖V‖²")
+    _require_ridge(eta)
     if eta == 0:
         return xp.matmul(xp.linalg.pinv(F), Y)
     if n >= K:
         return xp.linalg.solve(xp.matmul(F.T, F) + eta * xp.eye(K, dtype=F.dtype), xp.matmul(F.T, Y))
     return xp.matmul(F.T, xp.linalg.solve(xp.matmul(F, F.T) + eta * xp.eye(n, dtype=F.dtype), Y))
+
+
+def _require_ridge(eta: float) -> None:
+    if not eta >= 0:
+        raise ValueError(f"eta must be at least 0, got {eta}; it multiplies ½‖V‖²")
 
 
 def feature_gradient(F: Features, Y: Targets, V: Float[Any, "K M"]) -> Features:
@@ -62,17 +66,22 @@ def feature_gradient(F: Features, Y: Targets, V: Float[Any, "K M"]) -> Features:
 def ridge_residual(F: Features, eta: float) -> Float[Any, "n n"]:
     r"""P_η = I − F̃(F̃ᵀF̃ + ηI)⁻¹F̃ᵀ = η(F̃F̃ᵀ + ηI)⁻¹, so that P_ηỸ is the error of the ridge solution.
 
+    At η = 0 it is the projector I − F̃F̃⁺ onto what the features leave.
+
     >>> import numpy as np
     >>> ridge_residual(np.array([[1.0], [-1.0]]), eta=2.0)
     array([[0.75, 0.25],
            [0.25, 0.75]])
     """
     xp, n = F.__array_namespace__(), F.shape[0]
+    _require_ridge(eta)
     F_tilde, identity = centred(F), xp.eye(n, dtype=F.dtype)
+    if eta == 0:
+        return identity - xp.matmul(F_tilde, xp.linalg.pinv(F_tilde))
     return eta * xp.linalg.solve(xp.matmul(F_tilde, F_tilde.T) + eta * identity, identity)
 
 
-def ridge_gradient(F: Features, Y: Targets, eta: float, form: Literal["nodes", "samples"] | None = None) -> Features:
+def ridge_gradient(F: Features, Y: Targets, eta: float, form: str | None = None) -> Features:
     r"""G_F at the ridge solution, in closed form.
 
     $$G_F = P_\eta \tilde Y\tilde Y^\top \tilde F (\tilde F^\top\tilde F + \eta I)^{-1}
@@ -91,8 +100,10 @@ def ridge_gradient(F: Features, Y: Targets, eta: float, form: Literal["nodes", "
     array([ 1., -1.])
     """
     xp, (n, K) = F.__array_namespace__(), F.shape
-    if eta <= 0:
+    if not eta > 0:
         raise ValueError(f"eta must be positive, got {eta}; G_F of the ridge solution tends to 0 with it")
+    if form not in ("nodes", "samples", None):
+        raise ValueError(f'form must be "nodes", "samples" or None for the smaller, got {form!r}')
     F_tilde, Y_tilde = centred(F), centred(Y)
     if (form or ("nodes" if n > K else "samples")) == "nodes":
         B = xp.matmul(F_tilde.T, F_tilde) + eta * xp.eye(K, dtype=F.dtype)

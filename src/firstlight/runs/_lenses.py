@@ -13,6 +13,7 @@ _THEORIES: tuple[str, ...] = (
     "firstlight.theories.li2",
     "firstlight.theories.cogo",
     "firstlight.theories.manifold",
+    "firstlight.theories.fact",
 )
 """Modules that export `LENSES`; each is imported when lenses are first asked for."""
 
