@@ -140,8 +140,6 @@ class BaseRFM(BaseEstimator):
 
     def _check_weights(self, X: np.ndarray, sample_weight: Any) -> np.ndarray:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        if not (weights > 0).any():
-            raise ValueError("sample_weight must be above 0 for at least one row; all are 0")
         return weights
 
     def _fit(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, *, loo: bool) -> Fitted:

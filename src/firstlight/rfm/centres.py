@@ -33,7 +33,7 @@ class CentreSolver:
     >>> X = np.linspace(-1, 1, 50)[:, None]
     >>> solver = CentreSolver(X, np.sin(3 * X), np.ones(50), Gaussian(), np.arange(0, 50, 7))
     >>> solver.load(np.eye(1))
-    >>> bool(abs(solver.predict(solver.solve(1e-6), X) - np.sin(3 * X)).max() < 1e-3)
+    >>> bool(abs(solver.predict(solver.solve(1e-6), X) - np.sin(3 * X)).max() < 1e-2)
     True
     """
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from firstlight.records import FitRecord
 from firstlight.rfm.classifier import RFMClassifier
+from firstlight.rfm.fitting import ONE_THREAD_ROWS
 from firstlight.rfm.regressor import RFMRegressor
 
 Task = Literal["auto", "classification", "regression"]
@@ -74,7 +75,7 @@ def compare(
     >>> frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(y=x[:, 0] * x[:, 1])
     >>> found = compare(frame, "y", folds=2)
     >>> found.task, found.metric, sorted(found.records)
-    ('regression', 'R²', ['gradient boosting', 'kernel ridge', 'RFM'])
+    ('regression', 'R²', ['RFM', 'gradient boosting', 'kernel ridge'])
     """
     from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -89,13 +90,11 @@ def compare(
     digest = _digest(frame)
     records = {}
     for i, (name, method) in enumerate(methods.items()):
-        scores, seconds = [], []
-        for j, (train, test) in enumerate(splits):
-            progress((i + j / folds) / (len(methods) + 1), f"{name}, fold {j + 1} of {folds}")
-            start = time.perf_counter()
-            fitted = _clone(method).fit(X.iloc[train], y.iloc[train])
-            seconds.append(time.perf_counter() - start)
-            scores.append(float(fitted.score(X.iloc[test], y.iloc[test])))
+
+        def tell(fold: int, done=i, name=name) -> None:
+            progress((done + fold / folds) / (len(methods) + 1), f"{name}, fold {fold + 1} of {folds}")
+
+        scores, seconds = _cross_validated(method, X, y, splits, tell)
         values = {"mean": float(np.mean(scores)), "deviation": float(np.std(scores)), "folds": scores}
         params = {"task": decided, "target": target, "folds": folds, "seed": seed, "method": name}
         records[name] = FitRecord(
@@ -106,9 +105,26 @@ def compare(
             seconds=float(np.mean(seconds)),
         )
     progress(len(methods) / (len(methods) + 1), "RFM on all rows")
-    pipeline = methods["RFM"].fit(X, y)
+    pipeline: Any = methods["RFM"].fit(X, y)
     metric = "accuracy" if decided == "classification" else "R²"
     return Comparison(decided, target, len(X), X.shape[1], metric, records, pipeline)
+
+
+def _cross_validated(method: Any, X: Any, y: Any, splits: list, tell: Callable[[int], None]) -> tuple[list, list]:
+    from sklearn.base import clone
+    from threadpoolctl import threadpool_limits
+
+    scores, seconds = [], []
+    # Of a small table the threads of boosting and BLAS cost more than they give.
+    with threadpool_limits(1 if len(X) <= ONE_THREAD_ROWS else None):
+        for fold, (train, test) in enumerate(splits):
+            tell(fold)
+            start = time.perf_counter()
+            fitted: Any = clone(method)
+            fitted = fitted.fit(X.iloc[train], y.iloc[train])
+            seconds.append(time.perf_counter() - start)
+            scores.append(float(fitted.score(X.iloc[test], y.iloc[test])))
+    return scores, seconds
 
 
 def _split_off(frame: Any, target: str, task: str) -> tuple[Any, Any, str]:
@@ -155,12 +171,6 @@ def _methods(X: Any, task: str, update: str, seed: int) -> dict[str, Any]:
         "kernel ridge": make_pipeline(numeric, kernel(update=None, random_state=seed)),
         "gradient boosting": make_pipeline(coded, boosting),
     }
-
-
-def _clone(method: Any) -> Any:
-    from sklearn.base import clone
-
-    return clone(method)
 
 
 def _digest(frame: Any) -> str:

@@ -3,7 +3,7 @@ r"""Kernel ridge regression by one Cholesky factor, in the memory of one n×n ma
 LAPACK turns one triangle into the factor; the other keeps K, of which the slopes D are made when the fit is done.
 """
 
-from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -114,15 +114,13 @@ class ExactSolver:
         D, alpha, radial = self._slopes(), solution.alpha, self.kernel.radial
         (n, d), c = self.X.shape, alpha.shape[1]
 
-        def rows(entries: int = 1 << 22) -> Iterator[tuple[slice, Float[np.ndarray, "b n"]]]:
-            return ((block, D[block]) for block in blocks(n, n + c * d, entries))
-
-        fact = self.M @ spread(rows(), self.X, self.X, alpha, alpha, radial) / 2
+        rows = [(block, D[block]) for block in blocks(n, n + c * d, 1 << 22)]
+        fact = self.M @ spread(rows, self.X, self.X, alpha, alpha, radial) / 2
         products = None
         if agop and c * d > n:
             products = pair_products(D, self.X, self.M, alpha, self.weights, radial, centred)
         elif agop:
-            products = gradient_products(rows(), self.X, self.X, self.M, alpha, self.weights, radial, centred)
+            products = gradient_products(rows, self.X, self.X, self.M, alpha, self.weights, radial, centred)
         return FeatureMatrices(fact.astype(np.float64), None if products is None else products.astype(np.float64))
 
     def predict(self, solution: Solution, Z: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "q c"]:
@@ -141,27 +139,26 @@ class ExactSolver:
 
     def _largest_column(self) -> float:
         sums = np.empty(len(self._square))
-
-        def add(block: slice) -> None:
-            sums[block] = np.abs(self._square[block]).sum(axis=1)
-
-        in_parallel(add, blocks(*self._square.shape))
+        in_parallel(partial(_row_sums, self._square, sums), blocks(*self._square.shape))
         return float(sums.max())
 
     def _inverse_diagonal(self) -> Float[np.ndarray, " n"]:
         """diag((LLᵀ)⁻¹) from L⁻¹, whose columns are rows of the upper triangle here."""
-        square, result = self._square, np.empty(len(self._square), self._square.dtype)
-
-        def add(block: slice) -> None:
-            right = square[block, block.stop :]
-            corner = np.triu(square[block, block])
-            result[block] = np.einsum("ij,ij->i", right, right) + np.einsum("ij,ij->i", corner, corner)
-
-        in_parallel(add, blocks(len(square), 1, 256))
+        result = np.empty(len(self._square), self._square.dtype)
+        in_parallel(partial(_upper_row_squares, self._square, result), blocks(len(result), 1, 256))
         return result
 
     def _hint(self) -> str:
         return ", or precision='double'" if self._square.dtype == np.float32 else ""
+
+
+def _row_sums(square, sums, block):
+    sums[block] = np.abs(square[block]).sum(axis=1)
+
+
+def _upper_row_squares(square, result, block):
+    right, corner = square[block, block.stop :], np.triu(square[block, block])
+    result[block] = np.einsum("ij,ij->i", right, right) + np.einsum("ij,ij->i", corner, corner)
 
 
 def predict(

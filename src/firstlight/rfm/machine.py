@@ -2,11 +2,11 @@ r"""Algorithm 1: fit a kernel machine, let the metric M follow from it, and fit 
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float
 
+from firstlight.rfm.centres import CentreSolver
 from firstlight.rfm.exact import ExactSolver
 from firstlight.rfm.kernels import Kernel
 from firstlight.rfm.matrices import FeatureMatrices
@@ -16,20 +16,8 @@ from firstlight.rfm.updates import Normalize, Update, normalized, updated
 Metric = Float[np.ndarray, "d d"]
 
 
-class Solver(Protocol):
-    """What the iteration asks of a solver."""
-
-    X: np.ndarray
-    Y: np.ndarray
-    C: np.ndarray
-    M: np.ndarray
-    weights: np.ndarray
-    kernel: Kernel
-
-    def load(self, M: Metric) -> None: ...
-    def solve(self, ridge: float | int, *, loo: bool = False) -> Solution: ...
-    def matrices(self, solution: Solution, *, agop: bool = True, centred: bool = False) -> FeatureMatrices: ...
-    def predict(self, solution: Solution, Z: np.ndarray) -> np.ndarray: ...
+Solver = ExactSolver | CentreSolver
+"""What the iteration runs on."""
 
 
 @dataclass(frozen=True)

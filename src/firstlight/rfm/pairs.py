@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float
@@ -10,6 +11,7 @@ from jaxtyping import Float
 from firstlight.rfm.kernels import Kernel
 
 Rows = Float[np.ndarray, "n d"]
+Others = Float[np.ndarray, "m d"]
 Metric = Float[np.ndarray, "d d"]
 Pairs = Float[np.ndarray, "n m"]
 
@@ -27,7 +29,7 @@ def blocks(rows: int, columns: int, entries: int = _BLOCK) -> Iterator[slice]:
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
-def arguments(kernel: Kernel, X: Rows, Z: Rows, M: Metric, out: Pairs | None = None) -> Pairs:
+def arguments(kernel: Kernel, X: Rows, Z: Others, M: Metric, out: Pairs | None = None) -> Pairs:
     r"""u for all pairs of rows: ‖x − z‖²_M = xᵀMx + zᵀMz − 2xᵀMz, or xᵀMz.
 
     Args:
@@ -44,28 +46,27 @@ def arguments(kernel: Kernel, X: Rows, Z: Rows, M: Metric, out: Pairs | None = N
     np.matmul(XM, Z.T, out=out)
     if kernel.radial:
         own, other = np.einsum("ij,ij->i", XM, X), np.einsum("ij,ij->i", Z @ M, Z)
-        rounding = 16 * float(np.finfo(X.dtype).eps)
-
-        def shift(block: slice) -> None:
-            part = out[block]
-            part *= -2
-            part += own[block, None]
-            part += other
-            # Of a row with itself only rounding is left, and the root of that would not be small.
-            part *= part > rounding * own[block, None]
-
-        in_parallel(shift, blocks(*out.shape))
+        in_parallel(partial(_to_distances, out, own, other), blocks(*out.shape))
     return out
 
 
-def values(kernel: Kernel, X: Rows, Z: Rows, M: Metric, out: Pairs | None = None) -> Pairs:
+def _to_distances(out, own, other, block):
+    part, own = out[block], own[block, None]
+    part *= -2
+    part += own
+    part += other
+    # Of a row with itself only rounding is left, and the root of that would not be small.
+    part *= part > 16 * float(np.finfo(out.dtype).eps) * own
+
+
+def values(kernel: Kernel, X: Rows, Z: Others, M: Metric, out: Pairs | None = None) -> Pairs:
     """K(x, z) for all pairs of rows."""
     out = arguments(kernel, X, Z, M, out)
     in_parallel(lambda block: kernel.values(out[block]), blocks(*out.shape))
     return out
 
 
-def slopes(kernel: Kernel, X: Rows, Z: Rows, M: Metric, K: Pairs | None = None) -> Pairs:
+def slopes(kernel: Kernel, X: Rows, Z: Others, M: Metric, K: Pairs | None = None) -> Pairs:
     """D for all pairs of rows, in the place of K if that is given and suffices."""
     if K is None or not kernel.slopes_from_values:
         K = (values if kernel.slopes_from_values else arguments)(kernel, X, Z, M, K)
@@ -82,15 +83,14 @@ def mirror(square: Float[np.ndarray, "n n"]) -> None:
     array([[1., 2.],
            [2., 3.]])
     """
-    n, step = len(square), 512
+    in_parallel(partial(_mirror, square), blocks(len(square), 1, 512))
 
-    def copy(block: slice) -> None:
-        square[block, block.stop :] = square[block.stop :, block].T
-        inner = square[block, block]
-        upper = np.triu_indices(len(inner), 1)
-        inner[upper] = inner.T[upper]
 
-    in_parallel(copy, blocks(n, 1, step))
+def _mirror(square, block):
+    square[block, block.stop :] = square[block.stop :, block].T
+    inner = square[block, block]
+    upper = np.triu_indices(len(inner), 1)
+    inner[upper] = inner.T[upper]
 
 
 def in_parallel(call: Callable[[slice], None], slices: Iterator[slice]) -> None:

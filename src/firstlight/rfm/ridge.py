@@ -33,14 +33,11 @@ def loo_errors(
     root = np.sqrt(weights)[:, None]
     eigenvalues, Q = np.linalg.eigh(root * K * root.T)
     eigenvalues = np.maximum(eigenvalues, 0)
-    rotated, squares = Q.T @ (root * Y), Q**2
-    errors = []
-    for ridge in ridges:
-        inverse = 1 / (eigenvalues + ridge)
-        alpha = root * (Q @ (inverse[:, None] * rotated))
-        diagonal = weights * (squares @ inverse)
-        errors.append(mean_squares(Y - alpha / diagonal[:, None], Y, weights))
-    return np.array(errors)
+    inverse = 1 / (eigenvalues[:, None] + np.asarray(ridges))
+    diagonal = weights[:, None] * (Q**2 @ inverse)
+    alpha = np.einsum("ik,kr,kc->rci", Q, inverse, Q.T @ (root * Y), optimize=True)
+    residuals = (root.T * alpha) / diagonal.T[:, None, :]
+    return np.einsum("rci,rci,i->r", residuals, residuals, weights) / weights.sum()
 
 
 def best_ridge(solver: ExactSolver, start: float | None = None) -> Solution:

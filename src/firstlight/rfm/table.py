@@ -44,7 +44,7 @@ class Scaling:
 
 def distinct(
     X: Rows, Y: Float[np.ndarray, "n c"], weights: Float[np.ndarray, " n"]
-) -> tuple[Rows, Float[np.ndarray, "m c"], Float[np.ndarray, " m"]]:
+) -> tuple[Float[np.ndarray, "m d"], Float[np.ndarray, "m c"], Float[np.ndarray, " m"]]:
     r"""Rows without weight left out, equal rows joined: their weights add up and their targets are averaged.
 
     Squared loss cannot tell the difference, Σ w_i|y_i − f|² = (Σw_i)|ȳ − f|² + const, and leaving out a row then

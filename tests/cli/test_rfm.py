@@ -1,0 +1,60 @@
+"""`firstlight rfm fit` on a table with words, gaps and numbers."""
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+
+from firstlight import rfm
+
+
+@pytest.fixture
+def table(folder):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((90, 3)), columns=["a", "b", "c"])
+    frame["kind"] = np.where(rng.random(90) < 0.5, "x", "y")
+    frame["price"] = frame["a"] * frame["b"]
+    frame["sold"] = np.where(frame["a"] > 0, "yes", "no")
+    return frame
+
+
+def test_regression_writes_a_page_and_a_model(cli, folder, table):
+    table.loc[4, "c"] = np.nan
+    table.drop(columns="sold").to_csv(folder / "houses.csv", index=False)
+    done = cli("rfm", "fit", "houses.csv", "--target", "price", "--folds", "2", "--update", "nfa")
+    assert done.code == 0, done.err
+    assert "regression of price: 90 rows, 4 columns" in done.out
+    assert all(name in done.out for name in ("RFM", "kernel ridge", "gradient boosting", "R²"))
+    page = (folder / "houses.rfm.html").read_text(encoding="utf-8")
+    assert page.startswith("<!doctype html>")
+    assert page.count("<svg") == 5
+    pipeline = joblib.load(folder / "houses.rfm.joblib")
+    assert pipeline.predict(table.drop(columns=["sold", "price"])).shape == (90,)
+
+
+def test_classification_as_json_and_a_safe_file(cli, folder, table):
+    table[["a", "b", "sold"]].to_parquet(folder / "sales.parquet")
+    words = ("rfm", "fit", "sales.parquet", "--target", "sold", "--folds", "2", "--update", "fact", "--json")
+    done = cli(*words, "--model", "m.safetensors", "--report", "r.html")
+    assert done.code == 0, done.err
+    assert done.json["RFM"]["scores"]["mean"] > 0.8
+    assert set(rfm.load(folder / "m.safetensors").predict(table[["a", "b"]])) == {"yes", "no"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("none.csv", "--target", "a"), "there is no file none.csv"),
+        (("t.csv", "--target", "prize"), "no column 'prize'; did you mean 'price'?"),
+        (("t.csv", "--target", "price", "--model", "m.pkl"), "a .joblib or .safetensors file, got m.pkl"),
+        (("t.csv", "--target", "price", "--model", "m.safetensors"), "cannot hold what fills and encodes kind, sold"),
+        (("t.txt", "--target", "a"), "a table is a .csv or .parquet file, got t.txt"),
+        (("t.csv", "--target", "sold", "--task", "regression"), "regression needs a target of numbers"),
+    ],
+)
+def test_errors_say_what_to_do(cli, folder, table, words, said):
+    table.to_csv(folder / "t.csv", index=False)
+    (folder / "t.txt").write_text("a\n1\n")
+    done = cli("rfm", "fit", *words)
+    assert done.code == 2
+    assert said in done.err

@@ -1,0 +1,146 @@
+"""Solvers against dense linear algebra, rows really left out, and gradients really taken."""
+
+import numpy as np
+import pytest
+
+from firstlight import features
+from firstlight.rfm import (
+    KERNELS,
+    CentreSolver,
+    ExactSolver,
+    Gaussian,
+    Laplace,
+    NotPositiveDefinite,
+    best_ridge,
+    loo_errors,
+    median_bandwidth,
+)
+from firstlight.rfm.matrices import pair_products
+from firstlight.rfm.ridge import RUNGS
+
+ALL = sorted(KERNELS)
+
+
+@pytest.fixture(scope="module")
+def problem():
+    rng = np.random.default_rng(0)
+    X, A = rng.standard_normal((40, 4)), rng.standard_normal((4, 4))
+    return X - X.mean(axis=0), rng.standard_normal((40, 3)), A @ A.T / 4, rng.uniform(0.5, 3.0, 40)
+
+
+def loaded(problem, name, weighted=True):
+    X, Y, M, w = problem
+    solver = ExactSolver(X, Y, w if weighted else np.ones(len(X)), KERNELS[name](2.0))
+    solver.load(M)
+    return solver
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_leaving_a_row_out_is_leaving_it_out(problem, name):
+    X, Y, _, w = problem
+    solver = loaded(problem, name)
+    K = solver.kernel_matrix()
+    solution = solver.solve(0.1, loo=True)
+    system = K + np.diag(0.1 / w)
+    np.testing.assert_allclose(solution.alpha, np.linalg.solve(system, Y), rtol=1e-9, atol=1e-10)
+    for i in (0, 17):
+        others = np.arange(len(X)) != i
+        alpha = np.linalg.solve(system[np.ix_(others, others)], Y[others])
+        np.testing.assert_allclose(solution.loo[i], K[i, others] @ alpha, rtol=1e-8, atol=1e-9)
+    errors = loo_errors(K, Y, w, [0.1])
+    np.testing.assert_allclose(errors, np.average(((Y - solution.loo) ** 2).sum(1), weights=w), rtol=1e-8)
+    assert solution.condition == pytest.approx(np.linalg.cond(system, 1), rel=0.5)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_feature_matrices_are_those_of_whole_matrices(problem, name):
+    X, _, M, _ = problem
+    solver, radial = loaded(problem, name, weighted=False), KERNELS[name].radial
+    solution = solver.solve(0.1)
+    found = solver.matrices(solution)
+    D = solver._square
+    np.testing.assert_allclose(found.fact, features.kernel_fact(X, M, D, solution.alpha, radial=radial), atol=1e-8)
+    for centred in (False, True):
+        whole = features.kernel_agop(X, M, D, solution.alpha, radial=radial, centred=centred, form="outputs")
+        solver.load(M)
+        np.testing.assert_allclose(solver.matrices(solution, centred=centred).agop, whole, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ["gaussian", "quadratic"])
+@pytest.mark.parametrize("centred", [False, True])
+def test_pairs_and_outputs_give_one_weighted_agop(problem, name, centred):
+    X, _, M, w = problem
+    solver = loaded(problem, name)
+    solution = solver.solve(0.1)
+    by_outputs = solver.matrices(solution, centred=centred).agop
+    by_pairs = pair_products(solver._square, X, M, solution.alpha, w, KERNELS[name].radial, centred)
+    np.testing.assert_allclose(by_pairs, by_outputs, rtol=1e-9, atol=1e-10)
+    step = 1e-5
+    slopes = [(solver.predict(solution, X + step * e) - solver.predict(solution, X - step * e)) for e in np.eye(4)]
+    G = np.stack(slopes, axis=1) / (2 * step)
+    G -= np.average(G, axis=0, weights=w) if centred else 0
+    np.testing.assert_allclose(by_outputs, np.einsum("i,iac,ibc->ab", w, G, G) / w.sum(), rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_all_rows_as_centres_are_the_exact_machine(problem, name):
+    X, Y, M, w = problem
+    exact, centres = loaded(problem, name), CentreSolver(X, Y, w, KERNELS[name](2.0), np.arange(40))
+    centres.load(M)
+    one, other = exact.solve(0.5, loo=True), centres.solve(0.5, loo=True)
+    # The centres' matrix is shifted by 1e-6 of its diagonal.
+    np.testing.assert_allclose(other.loo, one.loo, atol=2e-4)
+    np.testing.assert_allclose(other.alpha, one.alpha, atol=2e-4)
+    assert other.captured == pytest.approx(1, abs=1e-5)
+    ours, theirs = centres.matrices(other), exact.matrices(one)
+    np.testing.assert_allclose(ours.fact, theirs.fact, atol=1e-3 * np.abs(theirs.fact).max())
+    np.testing.assert_allclose(ours.agop, theirs.agop, atol=1e-3 * np.abs(theirs.agop).max())
+
+
+def test_few_centres_state_what_they_miss():
+    X = np.random.default_rng(1).standard_normal((300, 3))
+    captured = []
+    for m in (10, 100, 300):
+        solver = CentreSolver(X, X[:, :1] ** 2, np.ones(300), Gaussian(1.0), np.arange(m))
+        solver.load(np.eye(3))
+        captured.append(solver.solve(1e-3).captured)
+    assert captured[0] < captured[1] < captured[2] <= 1
+
+
+@pytest.mark.parametrize("rows", [150, 600])
+def test_the_best_ridge_is_the_one_of_least_error(rows):
+    rng = np.random.default_rng(2)
+    X = rng.standard_normal((rows, 3))
+    X -= X.mean(axis=0)
+    Y = np.sin(X[:, :1]) + 0.3 * rng.standard_normal((rows, 1))
+    solver = ExactSolver(X, Y, np.ones(rows), Laplace(2.0))
+    solver.load(np.eye(3))
+    errors = loo_errors(solver.kernel_matrix(), Y, np.ones(rows), RUNGS)
+    assert best_ridge(solver).ridge == RUNGS[int(np.argmin(errors))]
+    solver.load(np.eye(3))
+    assert best_ridge(solver, start=RUNGS[-1]).ridge == RUNGS[int(np.argmin(errors))]
+
+
+def test_single_precision_agrees_and_errors_name_the_way_out():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((200, 3))
+    Y = X[:, :1] * X[:, 1:2]
+    double, single = (ExactSolver(X.astype(t), Y, np.ones(200), Laplace(2.0)) for t in (np.float64, np.float32))
+    for solver in (double, single):
+        solver.load(np.eye(3))
+    np.testing.assert_allclose(single.solve(0.1).alpha, double.solve(0.1).alpha, atol=1e-3)
+    twice = ExactSolver(
+        np.repeat(X, 2, axis=0).astype(np.float32), np.repeat(Y, 2, axis=0), np.ones(400), Gaussian(9.0)
+    )
+    twice.load(np.eye(3))
+    with pytest.raises(NotPositiveDefinite, match=r"400 rows plus ridge 0 .* larger ridge, or precision='double'"):
+        twice.solve(0.0)
+    with pytest.raises(ValueError, match="call load"):
+        twice.kernel_matrix()
+
+
+def test_the_median_counts_weights_as_copies():
+    rng = np.random.default_rng(4)
+    X, w = rng.standard_normal((30, 2)), rng.integers(1, 4, 30)
+    copies = np.repeat(X, w, axis=0)
+    assert median_bandwidth(X, w.astype(float)) == median_bandwidth(copies, np.ones(len(copies)))
