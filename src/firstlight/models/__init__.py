@@ -7,7 +7,9 @@ TwoLayer(W=f32[4,5], V=f32[5,3], activation=Activation(name='quadratic'))
 """
 
 from firstlight.models.activation import Activation, activation, leaky_relu, poly, power
+from firstlight.models.attention import LinearAttention
 from firstlight.models.deep import Deep
+from firstlight.models.diagonal import Diagonal
 from firstlight.models.initialisation import INITS, draw
 from firstlight.models.parameters import export_parameters, import_parameters, parameter_names
 from firstlight.models.projection import Projection, project
@@ -17,6 +19,8 @@ __all__ = [
     "INITS",
     "Activation",
     "Deep",
+    "Diagonal",
+    "LinearAttention",
     "Projection",
     "TwoLayer",
     "activation",

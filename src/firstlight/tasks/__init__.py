@@ -10,12 +10,15 @@ Split('Z71': 2016 training rows, 3025 test rows)
 
 from firstlight.tasks.arrays import from_arrays
 from firstlight.tasks.group import ENCODINGS, group_task
+from firstlight.tasks.images import grey_images, whitened
 from firstlight.tasks.inputs import DenseInputs, IndexInputs, Inputs
 from firstlight.tasks.parity import sparse_parity
+from firstlight.tasks.regression import Contexts, in_context_regression, linear_regression
 from firstlight.tasks.task import Split, Targets, Task
 
 __all__ = [
     "ENCODINGS",
+    "Contexts",
     "DenseInputs",
     "IndexInputs",
     "Inputs",
@@ -23,6 +26,10 @@ __all__ = [
     "Targets",
     "Task",
     "from_arrays",
+    "grey_images",
     "group_task",
+    "in_context_regression",
+    "linear_regression",
     "sparse_parity",
+    "whitened",
 ]

@@ -1,9 +1,10 @@
 """Claims that relate one theory to another."""
 
 from firstlight.claims.claim import Claim
-from firstlight.claims.cross import cogo_nodes, manifold
+from firstlight.claims.cross import agf_order, cogo_nodes, manifold
 
 CLAIMS: tuple[Claim, ...] = (
+    agf_order.AGF_ORDER_VS_LI2_ENERGY,
     cogo_nodes.COGO_ORDER_VS_LI2_NODES,
     manifold.FACT_AT_ISOLATED_FIXED_POINT,
     manifold.LI2_RIDGE_VS_ISOLATED,

@@ -31,6 +31,7 @@ def predict(
     learned: float = 1e-6,
     stall: float = 1e-6,
     tolerance: float = 1e-9,
+    progress: float = 1e-7,
 ) -> Staircase:
     r"""The staircase that alternating gradient flows predict from an initialisation (AGF, Algorithm 1).
 
@@ -50,7 +51,8 @@ def predict(
     - `dormancy`: an active neuron whose norm falls below this goes back to sleep, with S = c/η.
     - `constraint`: (θ, active) ↦ θ applied after each cost phase, for signs or orthogonality.
     - `max_time`, `max_jumps`, `learned`: where to stop; the last is a share of the first loss.
-    - `stall`: growth and turning below this share of the first gradient is none. `tolerance`: of the cost phase.
+    - `stall`: growth and turning below this share of the first gradient is none.
+    - `tolerance`, `progress`: a cost phase ends at this share of its largest gradient, or of the loss, per step.
 
     >>> from firstlight.theories import agf
     >>> problem = agf.network(np.diag([2.0, 1.0]), np.diag([2.0, 1.0]), "linear")
@@ -62,7 +64,16 @@ def predict(
     # Trial steps of the solvers may overflow and are then rejected; small products are faster on one thread.
     with np.errstate(over="ignore", invalid="ignore"), threadpool_limits(limits=1, user_api="blas"):
         options = _Options(
-            groups, tie, dormancy, constraint, float(max_time), max_jumps or 20 * len(theta), learned, stall, tolerance
+            groups,
+            tie,
+            dormancy,
+            constraint,
+            float(max_time),
+            max_jumps or 20 * len(theta),
+            learned,
+            stall,
+            tolerance,
+            progress,
         )
         return _alternate(problem, _State(problem, theta, eta, adaptive), options)
 
@@ -77,6 +88,7 @@ class _Options(NamedTuple):
     learned: float
     stall: float
     tolerance: float
+    progress: float
 
 
 def _alternate(problem: Problem, state: "_State", options: _Options) -> Staircase:
@@ -99,7 +111,7 @@ def _alternate(problem: Problem, state: "_State", options: _Options) -> Staircas
             status = up.status
             break
         woken = state.wake(up.neuron, options.groups, options.tie)
-        down = descend(problem, state.theta, state.active, tolerance=options.tolerance)
+        down = descend(problem, state.theta, state.active, tolerance=options.tolerance, progress=options.progress)
         state.theta = down.theta if options.constraint is None else options.constraint(down.theta, state.active.copy())
         fallen = state.sleep(options.dormancy)
         level = float(problem.cost(state.theta)[0])

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.integrate import DOP853
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 from firstlight.flow import Flow
 from firstlight.theories.agf.problem import check_alpha
@@ -99,7 +100,7 @@ class LinearNetwork:
             return self.loss(a @ b.T), np.concatenate([(G @ b).ravel(), (G.T @ a).ravel()])
 
         start = np.concatenate([left.ravel(), right.ravel()])
-        options = {"maxiter": 20_000, "maxfun": 40_000, "gtol": 1e-10, "ftol": 0.0, "maxcor": 30}
+        options = {"maxiter": 5000, "gtol": 1e-10, "ftol": 1e-15, "maxcor": 30}
         flat = minimize(cost, start, jac=True, method="L-BFGS-B", options=options).x
         return flat[: M * k].reshape(M, k), flat[M * k :].reshape(d, k)
 
@@ -112,7 +113,8 @@ class LinearNetwork:
         >>> LinearNetwork(np.eye(2), np.diag([2.0, 1.0]), 2).predict().jump_times.round(6)
         array([0.5, 1. ])
         """
-        path, sigmas = self.greedy()
+        with threadpool_limits(limits=1, user_api="blas"):
+            path, sigmas = self.greedy()
         levels = [self.loss(beta) for beta in path]
         return self._staircase(levels, sigmas, path)
 
@@ -157,12 +159,13 @@ class LinearNetwork:
         y = alpha * rng.standard_normal(M * K + K * d)
         solver = DOP853(right, 0.0, y, ts[-1], rtol=rtol, atol=1e-6 * alpha * rtol)
         states = [y]
-        while solver.status == "running":
-            solver.step()
-            passed = int(np.searchsorted(ts, solver.t, side="right"))
-            if passed > len(states):
-                between = solver.dense_output()
-                states += [between(t) for t in ts[len(states) : passed]]
+        with threadpool_limits(limits=1, user_api="blas"):
+            while solver.status == "running":
+                solver.step()
+                passed = int(np.searchsorted(ts, solver.t, side="right"))
+                if passed > len(states):
+                    between = solver.dense_output()
+                    states += [between(t) for t in ts[len(states) : passed]]
         path = np.stack([a @ w for a, w in map(unpack, states)])
         loss = np.array([self.loss(beta) for beta in path])
         return Flow(ts[: len(path)], path, loss, "finished", None, solver.nfev)

@@ -92,7 +92,7 @@ def network(
     >>> network(np.eye(3), np.ones(3), "quadratic")
     Problem('network', κ = 3, 4 parameters per neuron)
     """
-    X, Y = _data(X, y)
+    X, Y = _data(X, y, "(n, d)", 2)
     d, M = X.shape[1], Y.shape[1]
     sigma = _activation(activation)
 
@@ -125,7 +125,7 @@ def neurons(
     >>> cubic.kappa
     4.0
     """
-    X, Y = _data(X, y, specific)
+    X, Y = _data(X, y, *(("(K, n, …)", 2) if specific else ("(n, …)", 1)))
     K = X.shape[0] if specific else None
     outputs = _outputs(function, parameters, X[0] if specific else X, Y.shape)
     each = jax.vmap(outputs, in_axes=(0, 0 if specific else None))
@@ -253,14 +253,12 @@ def _is_smooth(sigma: Activation) -> bool:
     return abs(left - right) < 1e-2
 
 
-def _data(X: Any, y: Any, specific: bool = False) -> tuple[np.ndarray, np.ndarray]:
+def _data(X: Any, y: Any, shape: str, least: int) -> tuple[np.ndarray, np.ndarray]:
     X, Y = np.asarray(X, float), np.asarray(y, float)
     Y = Y[:, None] if Y.ndim == 1 else Y
-    least = 3 if specific else 2
-    if X.ndim < least or Y.ndim != 2:
-        shapes = "(K, n, …)" if specific else "(n, d)"
-        raise ValueError(f"X must have shape {shapes} and y (n,) or (n, M), got {X.shape} and {np.shape(y)}")
-    rows = X.shape[1] if specific else X.shape[0]
+    if X.ndim < least or (shape == "(n, d)" and X.ndim > 2) or Y.ndim != 2:
+        raise ValueError(f"X must have shape {shape} and y (n,) or (n, M), got {X.shape} and {np.shape(y)}")
+    rows = X.shape[1] if shape.startswith("(K") else X.shape[0]
     if X.size == 0 or Y.size == 0:
         raise ValueError(f"X and y must hold at least one sample, got shapes {X.shape} and {Y.shape}")
     if rows != len(Y):

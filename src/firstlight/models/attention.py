@@ -1,0 +1,40 @@
+"""Attention-only linear transformer for regression in context (AGF, Section 4)."""
+
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Float, Num
+
+
+class LinearAttention(eqx.Module):
+    """ŷ = Σ_h V_h Σ_n y_n x_nᵀ K_h Q_hᵀ x_query, with rank-one heads and no softmax.
+
+    Attributes:
+        V: (H,) values.
+        K: (H, d) keys.
+        Q: (H, d) queries.
+
+    >>> import jax.numpy as jnp
+    >>> model = LinearAttention(jnp.ones(1), jnp.ones((1, 2)), jnp.ones((1, 2)))
+    >>> x, y, query = jnp.ones((7, 3, 2)), jnp.ones((7, 3)), jnp.ones((7, 2))
+    >>> model(x, y, query).shape, float(model(x, y, query)[0])  # 3 examples · 2 · 2
+    ((7,), 12.0)
+    """
+
+    V: Float[Array, " H"] = eqx.field(converter=jnp.asarray)
+    K: Float[Array, "H d"] = eqx.field(converter=jnp.asarray)
+    Q: Float[Array, "H d"] = eqx.field(converter=jnp.asarray)
+
+    def __check_init__(self) -> None:
+        if self.V.ndim != 1 or self.K.shape != self.Q.shape or self.K.shape[0] != len(self.V):
+            raise ValueError(
+                f"V must be (H,), K and Q (H, d), one row per head, got {self.V.shape}, {self.K.shape}, {self.Q.shape}"
+            )
+
+    @property
+    def matrix(self) -> Float[Array, "d d"]:
+        """W = Σ_h V_h K_h Q_hᵀ, all that the outputs depend on."""
+        return jnp.einsum("h,hi,hj->ij", self.V, self.K, self.Q)
+
+    def __call__(self, x: Num[Array, "*b N d"], y: Num[Array, "*b N"], query: Num[Array, "*b d"]) -> Num[Array, "*b"]:
+        """Predictions for a batch of contexts x, y and queries."""
+        return jnp.einsum("...n,...ni,ij,...j->...", jnp.asarray(y), jnp.asarray(x), self.matrix, jnp.asarray(query))
