@@ -1,5 +1,7 @@
 """Attention-only linear transformer for regression in context (AGF, Section 4)."""
 
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Num
@@ -35,6 +37,6 @@ class LinearAttention(eqx.Module):
         """W = Σ_h V_h K_h Q_hᵀ, all that the outputs depend on."""
         return jnp.einsum("h,hi,hj->ij", self.V, self.K, self.Q)
 
-    def __call__(self, x: Num[Array, "*b N d"], y: Num[Array, "*b N"], query: Num[Array, "*b d"]) -> Num[Array, "*b"]:
+    def __call__(self, x: Num[Any, "*b N d"], y: Num[Any, "*b N"], query: Num[Any, "*b d"]) -> Num[Array, "*b"]:
         """Predictions for a batch of contexts x, y and queries."""
         return jnp.einsum("...n,...ni,ij,...j->...", jnp.asarray(y), jnp.asarray(x), self.matrix, jnp.asarray(query))

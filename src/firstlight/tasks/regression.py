@@ -12,7 +12,7 @@ from firstlight.tasks.task import Task
 def linear_regression(
     beta: Float[np.ndarray, " d"] | Float[np.ndarray, "d M"],
     samples: int,
-    covariance: Float[np.ndarray, "d d"] | None = None,
+    covariance: Float[np.ndarray, "_ _"] | None = None,
     noise: float = 0.0,
     seed: int = 0,
 ) -> Task:

@@ -24,8 +24,9 @@ def _orbit(x):
     return np.stack([np.roll(x, a) for a in range(p)])
 
 
-def _pairs(u, v, w, x):
-    """f(a, b) (p, p, p) of neurons with rows u, v, w, by brute force."""
+def _pairs(weights, x):
+    """f(a, b) (p, p, p) of neurons with weights u, v, w (3, N, p), by brute force."""
+    u, v, w = weights
     O = _orbit(x)
     A, B = O @ u.T, O @ v.T
     return ((A[:, None, :] + B[None, :, :]) ** 2) @ w
@@ -72,7 +73,7 @@ def initial_utility(setting: Setting) -> Outcome:
         rng = np.random.default_rng(p)
         x = _template(p, p)
         u, v, w = rng.standard_normal((3, p))
-        U = np.mean((_pairs(u[None], v[None], w[None], x) * _targets(x)).sum(-1))
+        U = np.mean((_pairs((u[None], v[None], w[None]), x) * _targets(x)).sum(-1))
         errors[f"p = {p}"] = float(abs(agf.utility([u, v, w], x) / U - 1))
         hats = np.fft.fft([x, u, v, w])
         plain = 2 / p**3 * np.sum(np.abs(hats[0]) ** 2 * hats[1] * hats[2] * hats[3] * hats[0]).real
@@ -194,7 +195,7 @@ def aligned_cost(setting: Setting) -> Outcome:
     for p, xi, N in setting.choose(quick=((7, 2, 3), (11, 1, 5)), paper=((7, 2, 3), (11, 1, 5), (23, 4, 12))):
         x = _template(p, p)
         A, s = rng.uniform(0.2, 1.5, (3, N)), rng.uniform(0, 2 * np.pi, (3, N))
-        f = _pairs(*agf.aligned_weights(A, s, p, xi), x)
+        f = _pairs(agf.aligned_weights(A, s, p, xi), x)
         total = float(np.mean((f**2).sum(-1)) / 2)
         errors[f"p = {p}"] = abs(agf.aligned_cost(A, s, p, float(np.abs(np.fft.fft(x)[xi]))) / total - 1)
     return Outcome(
@@ -278,7 +279,7 @@ def learned_function(setting: Setting) -> Outcome:
         x, xi, weights = _learned(p, p)
         x_hat = np.fft.fft(x)[xi]
         wave = 2 * np.abs(x_hat) / p * np.cos(2 * np.pi * xi * np.arange(p) / p + np.angle(x_hat))
-        errors[f"p = {p}"] = float(np.abs(_pairs(*weights, x) - _targets(wave)).max())
+        errors[f"p = {p}"] = float(np.abs(_pairs(weights, x) - _targets(wave)).max())
     return Outcome(
         "holds" if max(errors.values()) < ROUNDING else "fails",
         errors,
@@ -297,8 +298,8 @@ def updated_utility(setting: Setting) -> Outcome:
     for p in setting.choose(quick=(7, 11), paper=(7, 11, 23)):
         x, xi, weights = _learned(p, p)
         u, v, w = np.random.default_rng(p).standard_normal((3, p))
-        r = _targets(x) - _pairs(*weights, x)
-        U = float(np.mean((_pairs(u[None], v[None], w[None], x) * r).sum(-1)))
+        r = _targets(x) - _pairs(weights, x)
+        U = float(np.mean((_pairs((u[None], v[None], w[None]), x) * r).sum(-1)))
         errors[f"p = {p}"] = abs(agf.utility([u, v, w], x, learned=(xi,)) / U - 1)
         hats, x_hat = np.fft.fft([u, v, w]), np.fft.fft(x)
         others = [k for k in range(1, p) if k not in (xi, p - xi)]

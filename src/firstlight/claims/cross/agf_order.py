@@ -41,8 +41,8 @@ def same_order(setting: Setting) -> Outcome:
         {"U* against √(8E*/27)/M²": 0.0, "orders agree": True},
         evidence=(
             "On cyclic groups with one-hot inputs all E* of complex pairs are equal and the order is left to chance; "
-            "on others irreps of small dimension come first. A template x orders by σ₁(x̂)³/√d instead, which Li₂'s energy "
-            "with one-hot inputs does not see."
+            "on others irreps of small dimension come first. A template x orders by σ₁(x̂)³/√d instead, which Li₂'s "
+            "energy with one-hot inputs does not see."
         ),
         seeds=setting.seeds_or((0,)),
     )
@@ -103,7 +103,7 @@ AGF_ORDER_VS_LI2_ENERGY = Claim(
     locator="AGF, Section 5; Li₂, Theorem 2",
     statement=(
         "For one-hot inputs AGF's utility at its maximum is √(8E*/27)/M² with E* Li₂'s energy of the same irrep, on "
-        "any finite group, so that both order the irreps alike; gradient flow learns them in the order of the utilities."
+        "any finite group, so that both order the irreps alike; gradient flow learns them in order of utility."
     ),
     check=same_order,
     tolerance=AGREE,

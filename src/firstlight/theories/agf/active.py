@@ -18,8 +18,8 @@ class Descent:
     """Where a cost phase ended: θ (K, P), the loss there, and the largest entry of its gradient."""
 
     theta: Float[np.ndarray, "K P"]
-    level: float
-    gradient: float
+    level: float | int
+    gradient: float | int
 
 
 def descend(
@@ -27,8 +27,8 @@ def descend(
     theta: Float[np.ndarray, "K P"],
     active: Bool[np.ndarray, " K"],
     *,
-    tolerance: float = 1e-9,
-    progress: float = 1e-7,
+    tolerance: float | int = 1e-9,
+    progress: float | int = 1e-7,
     max_steps: int = 100,
 ) -> Descent:
     """Minimise the loss over the active rows of θ from where they are; the others count as zero.

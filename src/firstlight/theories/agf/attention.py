@@ -116,7 +116,7 @@ class InContext:
             name=f"regression in context, {D} dimensions, {N} examples",
         )
 
-    def initial(self, heads: int, alpha: float, seed: int = 0) -> Float[np.ndarray, "H P"]:
+    def initial(self, heads: int, alpha: float | int, seed: int = 0) -> Float[np.ndarray, "H P"]:
         """θ with normal entries of standard deviation α and V = |V|, as in Figure 5."""
         theta = self.problem.initial(heads, alpha, seed)
         theta[:, 0] = np.abs(theta[:, 0])

@@ -26,7 +26,7 @@ class Climb:
     """How a utility phase ended: after `time`, with directions θ̄, accumulated S and, for a jump, the neuron."""
 
     status: ClimbStatus
-    time: float
+    time: float | int
     theta_bar: Float[np.ndarray, "K P"]
     S: Float[np.ndarray, " K"]
     neuron: int | None
@@ -48,7 +48,7 @@ def dynamics(
     residual: Any,
     norm: Float[np.ndarray, " K"],
     dormant: Bool[np.ndarray, " K"],
-    eta: float,
+    eta: float | int,
     adaptive: bool = False,
 ) -> Callable[[float, np.ndarray], np.ndarray]:
     r"""The right side of (θ̄, S)′, flattened, with the norm following from S.
@@ -61,7 +61,7 @@ def dynamics(
     K, kappa = len(norm), problem.kappa
     moving = dormant[:, None]
 
-    def right(t: float, y: np.ndarray) -> np.ndarray:
+    def right(t: float | int, y: np.ndarray) -> np.ndarray:
         theta_bar, S = y[:-K].reshape(K, -1), y[-K:]
         length = np.linalg.norm(theta_bar, axis=1, keepdims=True)
         theta_bar = theta_bar / length
@@ -82,9 +82,9 @@ def climb(
     dormant: Bool[np.ndarray, " K"],
     residual: Any,
     *,
-    eta: float,
-    slowest: float,
-    max_time: float = np.inf,
+    eta: float | int,
+    slowest: float | int,
+    max_time: float | int = np.inf,
     max_steps: int = 20_000,
     adaptive: bool = False,
 ) -> Climb:
@@ -124,7 +124,7 @@ def climb(
         between = solver.dense_output()
         start = solver.t_old if solver.t_old is not None else 0.0
 
-        def gap(t: float) -> float:
+        def gap(t: float | int) -> float:
             return float(ahead(between(t)[-K:]).max())
 
         # A neuron that re-enters on the threshold has no earlier sign to bracket the root with.
@@ -141,9 +141,9 @@ def _stands_still(
     y: np.ndarray,
     norm: np.ndarray,
     dormant: np.ndarray,
-    kappa: float,
-    eta: float,
-    slowest: float,
+    kappa: float | int,
+    eta: float | int,
+    slowest: float | int,
     adaptive: bool,
 ) -> bool:
     """Whether no dormant neuron grows or turns."""

@@ -22,16 +22,16 @@ def predict(
     *,
     eta: float | int | str = 1.0,
     groups: Labels | None = None,
-    tie: float = 0.0,
+    tie: float | int = 0.0,
     adaptive: bool = False,
-    dormancy: float = 1e-3,
+    dormancy: float | int = 1e-3,
     constraint: Callable[[Any, Any], Any] | None = None,
     max_time: float | int = np.inf,
     max_jumps: int | None = None,
-    learned: float = 1e-6,
-    stall: float = 1e-6,
-    tolerance: float = 1e-9,
-    progress: float = 1e-7,
+    learned: float | int = 1e-6,
+    stall: float | int = 1e-6,
+    tolerance: float | int = 1e-9,
+    progress: float | int = 1e-7,
 ) -> Staircase:
     r"""The staircase that alternating gradient flows predict from an initialisation (AGF, Algorithm 1).
 
@@ -80,15 +80,15 @@ def predict(
 
 class _Options(NamedTuple):
     groups: Labels | None
-    tie: float
-    dormancy: float
+    tie: float | int
+    dormancy: float | int
     constraint: Callable[[Any, Any], Any] | None
-    max_time: float
+    max_time: float | int
     max_jumps: int
-    learned: float
-    stall: float
-    tolerance: float
-    progress: float
+    learned: float | int
+    stall: float | int
+    tolerance: float | int
+    progress: float | int
 
 
 def _alternate(problem: Problem, state: "_State", options: _Options) -> Staircase:
@@ -152,7 +152,7 @@ class _State:
         growth, turn = growth_and_turn(self.problem, self.theta_bar, self.norm, residual)
         return float(np.sqrt(growth**2 + (turn**2).sum(1)).max())
 
-    def climb(self, residual: Any, slowest: float, max_time: float):
+    def climb(self, residual: Any, slowest: float | int, max_time: float | int):
         up = climb(
             self.problem,
             self.theta_bar,
@@ -169,7 +169,7 @@ class _State:
         self.theta_bar, self.S = up.theta_bar, up.S
         return up
 
-    def wake(self, first: int, groups: Labels | None, tie: float) -> tuple[int, ...]:
+    def wake(self, first: int, groups: Labels | None, tie: float | int) -> tuple[int, ...]:
         """Move the first neuron, and those that go with it, to the active ones at their norms of the moment."""
         going = (np.arange(len(self.S)) == first) | (self.eta * self.S >= (1 - tie) * self.c)
         if groups is not None:
@@ -182,7 +182,7 @@ class _State:
         self.woken_directions = self.theta_bar[woken].copy()
         return tuple(woken.tolist())
 
-    def sleep(self, dormancy: float) -> tuple[int, ...]:
+    def sleep(self, dormancy: float | int) -> tuple[int, ...]:
         """Put active neurons that came back to the origin to sleep, with S = c/η and the direction they had."""
         length = np.linalg.norm(self.theta, axis=1)
         fallen = self.active & (length < dormancy)

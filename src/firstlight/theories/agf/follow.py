@@ -22,9 +22,9 @@ def follow(
     *,
     eta: float | int = 1.0,
     solver: Literal["dop853", "rk45", "lsoda"] | None = None,
-    rtol: float | None = None,
+    rtol: float | int | None = None,
     max_steps: int = 500_000,
-    loss_below: float | None = None,
+    loss_below: float | int | None = None,
 ) -> Flow:
     r"""θ′ = −η∇L from θ (K, P), every neuron as direction and log-norm, so that 10⁻¹⁰⁰ is as good as 10⁻².
 
@@ -58,14 +58,14 @@ def follow(
     return Flow(ts[: len(states)], params, loss, status, None, steps)
 
 
-def _polar(problem: Problem, shape: tuple[int, ...], eta: float) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _polar(problem: Problem, shape: tuple[int, ...], eta: float | int) -> tuple[Callable[..., Any], Callable[..., Any]]:
     K = shape[0]
 
     def unpack(y: np.ndarray) -> np.ndarray:
         theta_bar = y[:-K].reshape(shape)
         return np.exp(y[-K:])[:, None] * theta_bar / np.linalg.norm(theta_bar, axis=1, keepdims=True)
 
-    def right(t: float, y: np.ndarray) -> np.ndarray:
+    def right(t: float | int, y: np.ndarray) -> np.ndarray:
         theta_bar = y[:-K].reshape(shape)
         theta_bar = theta_bar / np.linalg.norm(theta_bar, axis=1, keepdims=True)
         norm = np.exp(y[-K:])[:, None]
@@ -76,7 +76,7 @@ def _polar(problem: Problem, shape: tuple[int, ...], eta: float) -> tuple[Callab
     return right, unpack
 
 
-def _level(problem: Problem, unpack: Callable[..., Any], below: float | None) -> Callable[[np.ndarray], bool]:
+def _level(problem: Problem, unpack: Callable[..., Any], below: float | int | None) -> Callable[[np.ndarray], bool]:
     return lambda y: below is not None and float(problem.cost(unpack(y))[0]) <= below
 
 
@@ -85,7 +85,7 @@ def _solve(
     right: Callable[..., Any],
     y: np.ndarray,
     ts: np.ndarray,
-    rtol: float,
+    rtol: float | int,
     max_steps: int,
     done: Callable[[np.ndarray], bool],
 ) -> tuple[list[np.ndarray], FlowStatus, int]:

@@ -57,7 +57,7 @@ def norm_at(S: Numbers, norm: Numbers, kappa: float | int, eta: float | int = 1.
     return float(out) if out.ndim == 0 else out
 
 
-def jump_bound(norm: Numbers, kappa: float | int, U_star: float, eta: float | int = 1.0) -> Numbers:
+def jump_bound(norm: Numbers, kappa: float | int, U_star: float | int, eta: float | int = 1.0) -> Numbers:
     r"""The earliest time at which a neuron of this norm can reach norm one, c/(κηU*).
 
     $$\tau \ge \frac{-\log\lVert\theta_0\rVert}{2\eta U^*}, \qquad
@@ -74,7 +74,7 @@ def jump_bound(norm: Numbers, kappa: float | int, U_star: float, eta: float | in
     return threshold(norm, kappa) / (kappa * eta * U_star)
 
 
-def alignment_speed(alpha: float, kappa: float | int) -> float:
+def alignment_speed(alpha: float | int, kappa: float | int) -> float:
     r"""How fast directions turn in accelerated time, γ(α) = c_κ(α)·α^{κ−2}.
 
     $$\gamma \to \infty \;(\kappa = 2), \qquad \gamma \to \tfrac{1}{\kappa-2} \;(\kappa > 2) \quad (\alpha \to 0)$$

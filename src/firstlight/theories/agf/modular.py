@@ -110,7 +110,7 @@ def fourier_levels(template: Float[np.ndarray, " p"]) -> Levels:
     return Levels(tuple(order), levels, utility_at(template)[order])
 
 
-def aligned_cost(A: Float[np.ndarray, "3 N"], s: Float[np.ndarray, "3 N"], p: int, x_xi: float) -> float:
+def aligned_cost(A: Float[np.ndarray, "3 N"], s: Float[np.ndarray, "3 N"], p: int, x_xi: float | int) -> float:
     r"""𝓒(Θ) of N neurons aligned to one harmonic, from amplitudes A = (A_u, A_v, A_w) and phases s (Lemma F.6, eq. 80).
 
     **Arguments:** `A`, `s` (3, N); `x_xi` = |x̂[ξ]|; p odd.

@@ -35,7 +35,7 @@ class Problem:
     cost: Cost
     residual: Callable[[Any], Any]
     utility: Utility
-    kappa: float
+    kappa: float | int
     parameters: int
     spread: Float[np.ndarray, " P"]
     width: int | None = None

@@ -25,9 +25,9 @@ class IrrepUtility:
     label: str
     dim: int
     kind: str
-    coefficient: float
-    utility: float
-    level: float
+    coefficient: float | int
+    utility: float | int
+    level: float | int
 
 
 @dataclass(frozen=True, eq=False)
