@@ -1,9 +1,26 @@
 """Claims of *FACT*."""
 
 from firstlight.claims.claim import Claim
-from firstlight.claims.fact import rfm_algorithm, rfm_identities, rfm_modular, rfm_parity, rfm_tabular
+from firstlight.claims.fact import (
+    identity,
+    linear,
+    perceptrons,
+    rfm_algorithm,
+    rfm_identities,
+    rfm_modular,
+    rfm_parity,
+    rfm_tabular,
+    separation,
+)
 
 CLAIMS: tuple[Claim, ...] = (
+    identity.THEOREM_3_1,
+    identity.REMARK_3_3,
+    perceptrons.TABLE_1,
+    perceptrons.TABLE_2,
+    perceptrons.FIGURE_3,
+    separation.THEOREM_3_4,
+    separation.FIGURE_4,
     rfm_parity.FIGURE_1,
     rfm_algorithm.ALGORITHM_1,
     rfm_tabular.TABLE_3,
@@ -16,6 +33,13 @@ CLAIMS: tuple[Claim, ...] = (
     rfm_algorithm.APPENDIX_E,
     rfm_identities.LEMMA_F_1,
     rfm_identities.LEMMA_F_2,
+    perceptrons.FIGURE_8,
+    identity.THEOREM_A_1,
+    perceptrons.FIGURE_9,
+    perceptrons.FIGURE_10,
+    linear.APPENDIX_C,
+    linear.FIGURE_11,
+    separation.LEMMA_D_2,
 )
 
 __all__ = ["CLAIMS"]

@@ -54,7 +54,7 @@ def _descend(objective: Callable[[torch.Tensor], torch.Tensor], theta: torch.Ten
     theta = theta.clone().requires_grad_()
     optimizer = torch.optim.LBFGS(
         [theta],
-        max_iter=300,
+        max_iter=150,
         history_size=100,
         tolerance_grad=1e-12,
         tolerance_change=0.0,

@@ -59,12 +59,12 @@ class Block(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.embed = nn.Embedding(5, 4)
+        self.embed = nn.Embedding(4, 3)
         # Smooth, as Newton's method wants it. Weights whose scale a norm hides have no critical point, they shrink for
         # ever under decay: so the norm comes first, and its ε is not small.
         options = {"activation": "gelu", "batch_first": True, "norm_first": True, "layer_norm_eps": 0.1}
-        self.block = nn.TransformerEncoderLayer(4, 2, 5, dropout=0.0, **options)
-        self.head = nn.Linear(4, 5)
+        self.block = nn.TransformerEncoderLayer(3, 1, 3, dropout=0.0, **options)
+        self.head = nn.Linear(3, 4)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         """Logits at every position."""
@@ -123,7 +123,7 @@ def _taught(model: Callable[[], nn.Module]) -> Case:
     with torch.no_grad():
         for parameter in student.parameters():
             parameter.mul_(1.5 if parameter.ndim > 1 else 1.0)
-    tokens = torch.randint(0, 5, (20, 4))
+    tokens = torch.randint(0, 4, (12, 3))
     return Case(student, tokens, student(tokens).detach(), nn.MSELoss(), 3e-3)
 
 

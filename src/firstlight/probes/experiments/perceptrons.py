@@ -1,4 +1,4 @@
-"""ReLU perceptrons trained as in the paper (Appendix B) and probed along the way: Tables 1 and 2, Figures 3 and 8 to 10."""
+"""ReLU perceptrons trained as in the paper (Appendix B) and probed along the way: Tables 1, 2, Figures 3, 8 to 10."""
 
 import math
 from collections.abc import Callable, Sequence
