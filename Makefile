@@ -4,13 +4,17 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 JOBS   ?= 2
 
-.PHONY: demo test lint format bench soak clean
+.PHONY: demo test test-integrations lint format bench soak clean
 
 demo: $(VENV)/.base
 	$(BIN)/firstlight demo
 
 test: lint
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not soak"
+
+# the probes' callbacks inside PyTorch Lightning and the Hugging Face Trainer
+test-integrations: $(VENV)/.integrations
+	FIRSTLIGHT_INTEGRATIONS=1 $(BIN)/python -m pytest tests/probes/test_integrations.py
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -42,6 +46,10 @@ $(VENV)/.base: $(VENV)/.python pyproject.toml
 $(VENV)/.test: $(VENV)/.python pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[test]'
 	@touch $@ $(VENV)/.base
+
+$(VENV)/.integrations: $(VENV)/.python pyproject.toml
+	$(BIN)/python -m pip install --quiet -e '.[test,integrations]'
+	@touch $@ $(VENV)/.base $(VENV)/.test
 
 $(VENV)/.bench: $(VENV)/.python pyproject.toml
 	$(BIN)/python -m pip install --quiet -e '.[test,bench]'

@@ -232,9 +232,8 @@ def _by_epoch(setting: Setting, *, backward: bool) -> Outcome:
             "rise of FACT from half-way to the end": late,
             "the symmetrised form is ahead of FACT": ahead,
             "FACT at the end": end,
-            "FACT by epoch": {
-                layer: dict(zip(map(str, epochs), v["FACT"], strict=True)) for layer, v in curves.items()
-            },
+            "epochs": epochs,
+            "FACT by epoch": {layer: v["FACT"] for layer, v in curves.items()},
             "budget": one.budget,
         },
         {"FACT": "low for most of training, then rising to its end; √FACT·FACTᵀ ahead of it throughout"},
