@@ -97,3 +97,5 @@ def test_errors_name_the_shape_and_the_fix():
         features.energy(np.ones((5, 2)), groups.cyclic(5))
     with pytest.raises(ValueError, match="rows must be pairs gM"):
         features.energy(np.ones(10), groups.cyclic(5), rows=np.array([25]))
+    with pytest.raises(ValueError, match=re.escape("turn a mask into indices with np.flatnonzero")):
+        GroupEnergy(groups.cyclic(5), rows=np.ones(25, dtype=bool))

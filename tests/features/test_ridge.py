@@ -70,3 +70,19 @@ def test_errors_say_what_to_do():
         features.ridge_gradient(F, Y, 0.0)
     with pytest.raises(ValueError, match="transpose so that nodes are columns"):
         features.irrep_content(np.ones((7, 2)), groups.cyclic(5))
+    with pytest.raises(ValueError, match='form must be "nodes", "samples" or None for the smaller, got \'node\''):
+        features.ridge_gradient(F, Y, 1.0, form="node")
+    with pytest.raises(ValueError, match="eta must be at least 0, got -1"):
+        features.ridge_residual(F, -1.0)
+    with pytest.raises(ValueError, match="eta must be at least 0, got nan"):
+        features.ridge(F, Y, float("nan"))
+
+
+@pytest.mark.parametrize(("n", "K"), [(9, 4), (4, 9)])
+def test_the_residual_without_a_ridge_is_the_projector_and_the_limit_of_small_ridges(n, K):
+    F, _ = problem(n, K)
+    P = features.ridge_residual(F, 0.0)
+    np.testing.assert_allclose(P @ P, P, atol=1e-12)
+    np.testing.assert_allclose(P @ features.centred(F), 0, atol=1e-12)
+    np.testing.assert_allclose(P, features.ridge_residual(F, 1e-7), atol=1e-5)
+    assert np.isclose(np.trace(P), n - min(K, n - 1))

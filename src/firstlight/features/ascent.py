@@ -12,9 +12,12 @@ from firstlight.groups import Group, fourier, inverse_fourier
 
 LARGEST_STEP = 16.0
 
-PATIENCE, ROUNDING = 50, 1e-12
+PATIENCE, PROGRESS = 50, 1e-10
 """An ascent makes no progress when E rises by less than this share of itself over so many steps; within them τ can be
 halved from its largest value to 1e-14."""
+
+KINK_RADII = (1e-3, 1e-5, 1e-7)
+"""How far around a stalled node gradients are taken."""
 
 VANISHING = 1e-28
 """An energy of a unit node that is zero but for rounding."""
@@ -57,8 +60,9 @@ def ascend(
         W: (2M, K) starts, of any norm but zero.
         steps: at most so many.
         tolerance: at rest when ‖∇E − (w·∇E)w‖ ≤ tolerance · |w·∇E|, or when `PATIENCE` steps in a row, long or
-            short, did not raise E beyond rounding: so end ascents at a kink of σ, where ∇E does not vanish. A
-            node at which E = 0 has nothing to follow: it stays, and has not converged.
+            short, did not raise E by `PROGRESS` of itself, nor does the shortest combination of the gradients
+            around: so end ascents at a kink of σ, where ∇E does not vanish. A node at which E = 0 has nothing to
+            follow: it stays, and has not converged.
         fitted: irreps, as places in `group.irreps()`, whose share is left out of E (E_S of Li₂, Theorem 7); only
             over the whole table with quadratic σ.
 
@@ -97,7 +101,14 @@ def _ascend_samples(E: GroupEnergy, W: Weights, steps: int, tolerance: float) ->
         w, g = W[:, moving], gradient[:, moving]
         along = (w * g).sum(axis=0)
         off = np.linalg.norm(g - along * w, axis=0)
-        rest = (off <= tolerance * np.abs(along)) | (since[moving] >= PATIENCE)
+        rest = off <= tolerance * np.abs(along)
+        for place in np.flatnonzero(~rest & (since[moving] >= PATIENCE)):
+            j = moving[place]
+            higher = _along_a_kink(E, W[:, j], float(value[j]))
+            rest[place] = higher is None
+            if higher is not None:
+                W[:, j], since[j], tau[j] = higher, 0, 1e-6
+                value[j : j + 1], gradient[:, j : j + 1] = E.gradient(higher[:, None])
         converged[moving[rest]] = True
         moving = moving[~rest]
         w, g = W[:, moving], gradient[:, moving]
@@ -110,10 +121,46 @@ def _ascend_samples(E: GroupEnergy, W: Weights, steps: int, tolerance: float) ->
         kept = moving[better]
         W[:, kept], value[kept], gradient[:, kept] = trial[:, better], trial_value[better], trial_gradient[:, better]
         tau[moving] = np.where(better, np.minimum(LARGEST_STEP, 1.5 * tau[moving]), 0.5 * tau[moving])
-        risen = value[moving] > mark[moving] * (1 + ROUNDING)
+        risen = value[moving] > mark[moving] * (1 + PROGRESS)
         mark[moving] = np.where(risen, value[moving], mark[moving])
         since[moving] = np.where(risen, 0, since[moving] + 1)
     return Ascent(W, value, converged, done)
+
+
+def _along_a_kink(E: GroupEnergy, w: Float[np.ndarray, " twoM"], value: float) -> Float[np.ndarray, " twoM"] | None:
+    """A higher point near w, along the shortest convex combination of gradients around it, or None if there is none.
+
+    Where σ has kinks an ascent along ∇E crosses them to and fro and gets stuck; that combination is the steepest
+    ascent along the kinks, and vanishes at a maximum (Burke, Lewis and Overton, 2005, gradient sampling).
+    """
+    rng, start = np.random.default_rng(0), value
+    for radius in KINK_RADII:
+        for _ in range(PATIENCE):
+            trial = _beyond_kinks(E, w, radius, rng)
+            reached = E(trial)
+            if not reached.max() > value * (1 + PROGRESS):
+                break
+            w, value = trial[:, reached.argmax()], float(reached.max())
+    return w if value > start else None
+
+
+def _beyond_kinks(
+    E: GroupEnergy, w: Float[np.ndarray, " twoM"], radius: float, rng: np.random.Generator
+) -> Float[np.ndarray, "twoM six"]:
+    """Points at several distances from w, of the order of the radius, along that combination."""
+    from scipy.optimize import nnls
+
+    around = rng.standard_normal((len(w), 2 * len(w)))
+    around = w[:, None] + radius * np.column_stack([0 * w, around / np.linalg.norm(around, axis=0)])
+    G = E.gradient(around / np.linalg.norm(around, axis=0))[1]
+    G = G - w[:, None] * (w @ G)
+    size = np.linalg.norm(G, axis=0).max()
+    # Σλ = 1 with a large weight, beside the least ‖Gλ‖ over λ ≥ 0.
+    share = nnls(np.vstack([G / size, np.full(G.shape[1], 1e3)]), np.append(np.zeros(len(w)), 1e3))[0]
+    d = G @ share
+    lengths = radius * np.array([100.0, 10.0, 3.0, 1.0, 0.3, 0.1])
+    trial = w[:, None] + lengths * (d / max(np.linalg.norm(d), np.finfo(float).tiny))[:, None]
+    return trial / np.linalg.norm(trial, axis=0)
 
 
 Blocks = list[Complex[np.ndarray, "..."]]

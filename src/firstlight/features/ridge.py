@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from jaxtyping import Float
+from jaxtyping import Float, Inexact
 
 Features = Float[Any, "n K"]
 Targets = Float[Any, "n M"]
 
 
-def centred(A: Float[Any, "n m"]) -> Float[Any, "n m"]:
+def centred(A: Inexact[Any, "n m"]) -> Inexact[Any, "n m"]:
     """P₁⊥A = A minus its mean over samples.
 
     >>> import numpy as np

@@ -3,20 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from firstlight.flow import Lens
 from firstlight.records import FigureData, GroupTask, RunRecord, figure
+from firstlight.records.learned import LEARNED, first_row
 from firstlight.runs._lenses import clock, lenses
-
-LEVEL = 0.99
-"""The accuracy at which a set counts as learned."""
-
 
 _MARKS = (("memorised", "train"), ("generalised", "test"))
 
 
-def first_step(record: RunRecord, column: str, at_least: float = LEVEL) -> int | None:
+def first_step(record: RunRecord, column: str, at_least: float = LEARNED) -> int | None:
     """The first recorded step at which a column reaches a level, or None.
 
     >>> from firstlight.records import RunSpec, Table
@@ -24,10 +19,8 @@ def first_step(record: RunRecord, column: str, at_least: float = LEVEL) -> int |
     >>> first_step(RunRecord(spec=RunSpec(), status="finished", table=table), "train_accuracy")
     10
     """
-    if column not in record.table:
-        return None
-    reached = np.flatnonzero(record.table[column] >= at_least)
-    return int(record.table.step[reached[0]]) if len(reached) else None
+    row = first_row(record.table, column, at_least)
+    return None if row is None else int(record.table.step[row])
 
 
 def summarise(record: RunRecord) -> dict[str, Any]:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from firstlight import features, models
+from firstlight.features import cosine
 from firstlight.theories import li2
-from firstlight.theories.li2.deep import cosine
 
 
 @pytest.mark.parametrize("residual", [False, True])

@@ -91,6 +91,13 @@ def test_ascents_reach_missing_irreps_at_their_energy_and_no_others(name):
     np.testing.assert_allclose(E, [energies[found] for found in reached], atol=1e-6)
 
 
+def test_an_ascent_that_does_not_rest_is_an_error():
+    with pytest.raises(ValueError, match="of 8 ascents did not rest within 3 steps; allow more"):
+        li2.ascend_modulated(groups.parse("A4"), [1], starts=8, steps=3)
+    with pytest.raises(ValueError, match="every irrep of Z5 is fitted"):
+        li2.ascend_modulated(groups.parse("Z5"), [1, 2])
+
+
 @pytest.mark.parametrize("name", ["S3", "Z5"])
 def test_the_gradient_of_a_new_node_is_modulated(name):
     """A node beside others that fit S exactly is driven by Φ_SΦ_S* z, not by the whole target."""

@@ -62,3 +62,9 @@ def test_lemma_1_on_a_whole_group_table(name):
 def test_lemma_1_does_not_converge_on_part_of_a_table():
     assert np.isclose(li2.sampled_table_cosine("quadratic", 23, 0.4), 0.81, atol=0.02)
     assert np.isclose(li2.sampled_table_cosine("relu", 23, 0.4), 0.49, atol=0.03)
+
+
+def test_many_samples_cost_no_square_matrix_of_them():
+    """A full SVD would hold a left factor of n² numbers, 3.2 GB here."""
+    F, Y, V0 = problem(20_000, 4)
+    np.testing.assert_allclose(li2.LazyFlow(F, Y, V0, 0.3).V(np.inf), features.ridge(F, Y, 0.3), atol=1e-10)

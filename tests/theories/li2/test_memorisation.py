@@ -52,5 +52,17 @@ def test_a_bounded_phi_cuts_rare_pairs_off():
 def test_a_phi_of_no_kind_is_refused():
     with pytest.raises(ValueError, match="which Theorem 5 does not cover; ascend E instead"):
         li2.memorise(P, lambda x: x + jnp.sin(5 * x) / 10)
-    with pytest.raises(ValueError, match="p must be frequencies"):
-        li2.memorise(-P, "relu")
+    for p in (-P, np.zeros(3), np.array([np.nan, 1.0])):
+        with pytest.raises(ValueError, match="p must be frequencies"):
+            li2.memorise(p, "relu")
+    with pytest.raises(ValueError, match=r"σ must rise on \(0, √2\]"):
+        li2.memorise(P, lambda x: -(x**2))
+
+
+@pytest.mark.parametrize("name", ["relu", "tanh", "sigmoid", "linear"])
+@pytest.mark.parametrize("p", [[1.0, 0.0, 0.0], [1.0, 1e-9, 0.0]])
+def test_one_pair_alone_gets_the_whole_budget(name, p):
+    memory = li2.memorise(np.array(p), name)
+    assert memory.shape == "spreading"
+    np.testing.assert_allclose(memory.s, [np.sqrt(2), 0, 0], atol=1e-8)
+    assert np.isclose(memory.lam, 0.5 * li2.phi(name, np.array(np.sqrt(2))), rtol=1e-8)

@@ -89,3 +89,10 @@ def test_halving_gives_T_a_and_muon_never_repeats_itself():
     assert (li2.collect(mu, a, trials=200, seed=5, guide="muon") == len(mu)).all()
     with pytest.raises(ValueError, match="guide is one of none, halved, muon; got 'adam'"):
         li2.collect(mu, a, trials=1, seed=0, guide="adam")
+
+
+@pytest.mark.parametrize("p", [[0.5, 0.6], [0.5, 0.5, 0.0], [1.2, -0.2], []])
+def test_coupons_are_drawn_with_probabilities(p):
+    for count in (li2.coupons, li2.coupon_bound, lambda p: li2.guided_coupons(p, 1.0)):
+        with pytest.raises(ValueError, match="p must be probabilities above 0 that add up to 1"):
+            count(np.array(p, float))

@@ -5,6 +5,7 @@ import pytest
 
 from firstlight import features, groups
 from firstlight.theories import li2
+from firstlight.theories.li2 import prediction
 
 
 def test_the_settings_of_figure_2_are_above_the_boundary_and_decay_decides_the_stages():
@@ -13,6 +14,8 @@ def test_the_settings_of_figure_2_are_above_the_boundary_and_decay_decides_the_s
     assert told.probability > 0.95
     assert told.stages == ("lazy", "independent", "interactive")
     assert li2.predict("Z71", n=2016, K=2048, eta=0.0).stages == ("lazy", "stalled")
+    # The caption's 99.5 % at epoch 140, with rate 1e-3.
+    assert 70 < told.epochs < 280
 
 
 def _loss():
@@ -24,7 +27,6 @@ def _loss():
 def test_more_samples_are_never_less_likely_to_generalise():
     chances = [li2.predict("Z31", n=n, K=512, eta=0.1).probability for n in range(50, 961, 70)]
     assert np.all(np.diff(chances) > 0)
-    assert li2.predict("Z31", n=961, K=512, eta=0.1).probability == 1.0
     near = li2.predict("Z31", n=round(li2.predict("Z31", n=1, K=1, eta=0.1).boundary), K=512, eta=0.1)
     assert near.margin == pytest.approx(1, abs=0.01)
     assert near.probability == pytest.approx(0.5, abs=0.02)
@@ -36,7 +38,8 @@ def test_features_are_the_maxima_of_the_energy(name):
     assert dict(told.features) == {m.component.label: m.energy for m in features.maxima(groups.parse(name))}
     assert [energy for _, energy in told.features] == sorted((e for _, e in told.features), reverse=True)
     assert not told.wide_enough
-    assert "10 nodes may not suffice" in told.story
+    assert told.nodes > 10
+    assert "K = 10 leaves no room" in told.story or "10 nodes may not suffice" in told.story
     assert "relu has its own" in told.story
 
 
@@ -49,3 +52,82 @@ def test_groups_that_were_not_measured_are_less_certain():
     assert li2.boundary_constant(groups.parse("A5"))[1] > li2.boundary_constant(groups.parse("Z61"))[1]
     with pytest.raises(ValueError, match=r"a run on S3 has 1 to 36 samples.*got n = 40"):
         li2.predict("S3", n=40, K=10, eta=0.1)
+    for eta in (float("nan"), float("inf"), -0.1):
+        with pytest.raises(ValueError, match="a finite eta ≥ 0"):
+            li2.predict("S3", n=30, K=10, eta=eta)
+    with pytest.raises(ValueError, match="both whole"):
+        prediction._check(groups.parse("S3"), True, 10, 0.1)
+
+
+Z19 = 234  # 65 %
+TRAINED = {
+    # (n, K, weight decay, σ): what training came to, Adam with rate 2e-3 for 1500 epochs.
+    (Z19, 192, 1e-3, "quadratic"): "grokking",
+    (Z19, 192, 1e-6, "quadratic"): "stalling",
+    (Z19, 192, 0.0, "quadratic"): "stalling",
+    (Z19, 192, 1e-2, "quadratic"): "nothing",
+    (Z19, 192, 0.3, "quadratic"): "nothing",
+    (Z19, 768, 3e-3, "quadratic"): "grokking",
+    (Z19, 768, 1e-2, "quadratic"): "nothing",
+    (Z19, 192, 1e-3, "linear"): "nothing",
+    (288, 192, 0.0, "relu"): "stalling",
+    (270, 192, 3e-3, "relu"): "grokking",
+    (270, 192, 3e-2, "relu"): "nothing",
+    (270, 60, 0.0, "quadratic"): "grokking",
+    (270, 36, 1e-3, "quadratic"): "grokking",
+    (270, 12, 1e-3, "quadratic"): "stalling",
+    (90, 192, 1e-3, "quadratic"): "memorising",
+}
+
+
+@pytest.mark.parametrize(("setting", "outcome"), TRAINED.items())
+def test_predictions_are_what_training_z19_came_to(setting, outcome):
+    n, K, decay, sigma = setting
+    told = li2.predict("Z19", n=n, K=K, eta=li2.decay_ridge(n, decay, _loss()), activation=sigma)
+    assert told.outcome == outcome
+    assert (told.probability >= 0.5) is (outcome == "grokking")
+    assert told.stages == prediction.STAGES[outcome]
+
+
+@pytest.mark.parametrize(
+    ("n", "K", "eta"),
+    [(2016, 100, 0.0), (100, 2048, 0.1), (2016, 1, 0.2), (5041, 2048, 0.2), (2016, 2048, 9.0), (2016, 2048, 0.2)],
+)
+def test_stages_and_story_come_from_one_decision(n, K, eta):
+    told = li2.predict("Z71", n=n, K=K, eta=eta)
+    assert ("expect grokking" in told.story) is (told.outcome == "grokking" and n < 5041)
+    assert ("interactive" in told.stages) is (told.outcome == "grokking")
+    assert bool(np.isfinite(told.epochs)) is (told.outcome == "grokking" and eta > 0)
+
+
+def test_without_test_rows_there_is_nothing_to_grok():
+    told = li2.predict("Z31", n=961, K=512, eta=0.1)
+    assert np.isnan(told.probability)
+    assert "there are no test rows, so nothing to grok" in told.story
+
+
+def test_a_group_that_did_not_generalise_is_not_promised_to():
+    """A4 at 3.4 ln M / M: none of four seeds within 600 epochs; at 95 % all of three."""
+    few, many = (li2.predict("A4", n=n, K=256, eta=n * 5e-4) for n in (101, 137))
+    assert few.outcome == "memorising"
+    assert few.probability < 0.5 < many.probability
+
+
+@pytest.mark.parametrize(
+    ("name", "below", "above"),
+    [
+        ("Z11", 0.567, 0.654),
+        ("Z17", 0.433, 0.5),
+        ("Z23", 0.354, 0.409),
+        ("Z31", 0.288, 0.332),
+        ("D5", 0.6, 0.81),
+        ("A4", 0.83, 0.95),
+        ("S4", 0.46, 0.53),
+    ],
+)
+def test_the_boundary_lies_between_failures_and_successes_of_training(name, below, above):
+    """Fractions at which no seed and at which every seed generalised; the boundary may miss them by its error."""
+    group = groups.parse(name)
+    c, error = li2.boundary_constant(group)
+    p = c * np.log(group.order) / group.order
+    assert below * np.exp(-error) < p < above * np.exp(error)

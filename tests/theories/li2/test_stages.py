@@ -89,6 +89,9 @@ def history(train, test, **columns):
         ([0.1, 1.0, 1.0, 1.0], [0.1, 0.1, 0.3, 0.6], False, "still rising"),
         ([0.1, 0.5, 1.0, 1.0], [0.1, 0.5, 0.98, 1.0], False, "without delay"),
         ([0.1, 1.0, 1.0, 1.0, 1.0], [0.1, 0.1, 0.1, 0.4, 1.0], True, "memorised at step 10, generalised at step 40"),
+        ([0.1, 1.0, 1.0, 1.0, 1.0, 1.0], [0.1, 0.1, 0.1, 0.1, 1.0, 0.1], False, "generalised and fell back"),
+        ([0.1, 1.0, 1.0, 1.0, 1.0, 1.0], [0.1, 0.1, 0.1, 0.1, 1.0, 0.95], True, "generalised at step 40"),
+        ([0.1, 1.0, 1.0, 1.0], [0.1, 0.1, 0.3, 1.0], False, "a delay is not resolved: memorised by step 10"),
     ],
 )
 def test_the_verdict_names_what_happened(train, test, grokked, said):
@@ -114,6 +117,37 @@ def test_the_boundary_is_the_median_of_three_signs():
     assert "boundary between steps 30 and 50" in found["interactive"].evidence
     with pytest.raises(KeyError, match="no stage 'stalled' in this run"):
         found["stalled"]
+
+
+ENDED = {
+    "repulsion": [0.9, 0.0, 0.1, 0.9, 0.9, 0.9, 0.9, 0.9],
+    "alignment": [0.0, 0.9, 0.9, 0.4, 0.4, 0.4, 0.4, 0.4],
+    "ridge": [0.0, 1.0, 1.0, 0.1, 0.1, 0.1, 0.1, 0.1],
+}
+
+
+@pytest.mark.parametrize(
+    ("purity", "name"),
+    [
+        ([0.1, 0.2, 0.25, 0.28, 0.29, 0.30, 0.31, 0.32], "stalled"),
+        ([0.1, 0.2, 0.25, 0.28, 0.35, 0.42, 0.50, 0.60], "interactive"),
+    ],
+)
+def test_an_interactive_stage_needs_features_that_grow(purity, name):
+    found = li2.stages(history([0.1, *[1] * 7], [0] * 8, purity=purity, **ENDED))
+    assert [stage.name for stage in found.stages] == ["lazy", "independent", name]
+
+
+def test_a_run_on_all_pairs_is_said_to_have_no_test_rows():
+    purity = [0.1, 0.2, 0.5, 0.8, 0.9, 0.9, 0.9, 0.9]
+    gone = ENDED | {"alignment": [0.0, 0.9, 0.9, 0.1, 0.0, 0.0, 0.0, 0.0]}
+    table = history([0.1, *[1] * 7], [0] * 8, purity=purity, **gone)
+    known = {name: column for name, column in table.columns.items() if name != "test_accuracy"}
+    found = li2.stages(Table(table.step, known))
+    assert not found.grokked
+    assert "there are no test rows to generalise to" in found.verdict
+    assert "stalled" not in found
+    assert "no test rows" in found["interactive"].evidence
 
 
 def test_a_run_without_the_lens_is_refused():

@@ -8,10 +8,13 @@ import pandas as pd
 from jaxtyping import Float, Int, Real
 
 from firstlight.features import GroupEnergy, ascend, irrep_content, maxima
+from firstlight.features.content import dominates
+from firstlight.features.maxima import require_features
 from firstlight.groups import Group
+from firstlight.tasks.splitting import train_count
 
-SURVIVES = 0.5
-"""A maximum survives when the ascent that starts there keeps more than this share of its weights there."""
+VANISHES = 1e-12
+"""Share of E* below which the energy of a unit node is zero but for rounding."""
 
 AT_REST = 1e-4
 """Slope over energy at which such an ascent stops: at 1e-3 some still leave their component, at 1e-4 none do."""
@@ -35,8 +38,10 @@ def survival(
     """Which maxima of the whole table are still maxima of the energy of the sampled pairs.
 
     From random maximisers, spread over the components, the empirical energy is ascended; `kept` is the share of
-    the weights that is still in the component at the end. With `residualised` the labels lose what indicators of
-    the single factors explain, a stand-in for the S⁻¹ of eq. 5.
+    the weights that is still in the component at the end. A maximum survives if that is more than half-way from
+    chance (the component's share of all weights, three quarters for A4's 3a) to all, and if the energy there is
+    not zero, as it is when all samples have one label. With `residualised` the labels lose what indicators of the
+    single factors explain, a stand-in for the S⁻¹ of eq. 5.
 
     Args:
         group: of order M.
@@ -46,26 +51,29 @@ def survival(
         seed: of their choice.
 
     Returns:
-        One row per maximiser: component, kind, dim, kept, survives.
+        One row per maximiser: component, kind, dim, kept, energy, survives.
 
     >>> import numpy as np
     >>> from firstlight.groups import cyclic
     >>> survival(cyclic(7), np.arange(49), nodes=3)["survives"].tolist()
     [True, True, True]
     """
+    require_features(group)
     rng = np.random.default_rng(seed)
     families = maxima(group)
     chosen = _spread_over_dimensions(np.array([m.component.dim for m in families]), nodes, rng)
     W = np.stack([families[i].random_node(rng) for i in chosen], axis=1)
     end = ascend(GroupEnergy(group, rows=rows, residualised=residualised), W, tolerance=AT_REST)
-    kept = irrep_content(end.W, group)[np.arange(len(chosen)), chosen + 1]
+    content, place = irrep_content(end.W, group), (np.arange(len(chosen)), chosen + 1)
+    rises = end.energy > VANISHES * np.array([families[i].energy for i in chosen])
     return pd.DataFrame(
         {
             "component": [families[i].component.label for i in chosen],
             "kind": [families[i].component.kind for i in chosen],
             "dim": [families[i].component.dim for i in chosen],
-            "kept": kept,
-            "survives": kept > SURVIVES,
+            "kept": content[place],
+            "energy": end.energy,
+            "survives": dominates(content, group)[place] & rises,
         }
     )
 
@@ -98,7 +106,7 @@ def energy_boundary(
     for seed in seeds:
         order = np.random.default_rng(seed).permutation(M * M)
         for fraction in fractions:
-            rows = np.sort(order[: max(1, int(fraction * M * M * (1 + 1e-12)))])
+            rows = np.sort(order[: train_count(M * M, fraction, None)])
             table = survival(group, rows, residualised=residualised, nodes=nodes, seed=seed)
             tables.append(table.assign(fraction=float(fraction), n=len(rows), seed=seed))
     return pd.concat(tables, ignore_index=True)

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from jaxtyping import Float
 
+from firstlight.features import centred, cosine
+
 Matrix = Float[np.ndarray, "n K"]
 Elementwise = Callable[[np.ndarray], np.ndarray]
 
@@ -57,9 +59,8 @@ def shared_gates(F: Matrix, H: Float[np.ndarray, "n K2"], Y: Float[np.ndarray, "
 
     **Arguments:** `F` = F_{L−1}, `H` = H_L, `Y` the labels.
     """
-    centred = Y - Y.mean(0)
-    gate = slope(H).mean(axis=1, keepdims=True)
-    return gate * (centred @ (centred.T @ (gate * F)))
+    Y_tilde, gate = centred(Y), slope(H).mean(axis=1, keepdims=True)
+    return gate * (Y_tilde @ (Y_tilde.T @ (gate * F)))
 
 
 def relu_limit(F: Matrix, Y: Float[np.ndarray, "n M"]) -> Matrix:
@@ -73,13 +74,11 @@ def relu_limit(F: Matrix, Y: Float[np.ndarray, "n M"]) -> Matrix:
     >>> relu_limit(F, np.eye(5)).shape
     (5, 4)
     """
-    centred = Y - Y.mean(0)
-    A = centred @ centred.T
+    A = centred(Y) @ centred(Y).T
     norms = np.linalg.norm(F, axis=1)
     if not norms.all():
         raise ValueError(f"every sample needs a nonzero activation, got {np.sum(norms == 0)} rows of zeros in F")
-    cosine = np.clip((F @ F.T) / np.outer(norms, norms), -1.0, 1.0)
-    theta = np.arccos(cosine)
+    theta = np.arccos(np.clip((F @ F.T) / np.outer(norms, norms), -1.0, 1.0))
     Theta0 = (np.pi - theta) / (2 * np.pi)
     Theta2 = (norms[None, :] / norms[:, None]) * np.sin(theta) / (2 * np.pi)
     return (A * Theta0) @ F + (A * Theta2).sum(1, keepdims=True) * F
@@ -89,14 +88,8 @@ def label_signal(G: Matrix, F: Matrix, Y: Float[np.ndarray, "n M"]) -> float:
     """The cosine between a gradient and ỸỸᵀF, what the first stages of learning need it to be.
 
     >>> F, Y = np.random.default_rng(0).normal(size=(6, 4)), np.eye(3)[[0, 1, 2, 0, 1, 2]]
-    >>> centred = Y - Y.mean(0)
-    >>> round(label_signal(centred @ (centred.T @ F), F, Y), 12)
+    >>> round(label_signal(centred(Y) @ (centred(Y).T @ F), F, Y), 12)
     1.0
     """
-    centred = Y - Y.mean(0)
-    return cosine(G, centred @ (centred.T @ F))
-
-
-def cosine(A: np.ndarray, B: np.ndarray) -> float:
-    """⟨A, B⟩/(‖A‖‖B‖)."""
-    return float(np.sum(A * B) / (np.linalg.norm(A) * np.linalg.norm(B)))
+    Y_tilde = centred(Y)
+    return float(cosine(G, Y_tilde @ (Y_tilde.T @ F)))

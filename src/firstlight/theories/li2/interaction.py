@@ -5,7 +5,7 @@ from collections.abc import Collection
 import numpy as np
 from jaxtyping import Complex, Float
 
-from firstlight.features import irrep_content, random_starts
+from firstlight.features import GroupEnergy, ascend, centred, irrep_content, random_starts
 from firstlight.groups import Group, convolve
 
 
@@ -23,8 +23,8 @@ def repulsion_matrix(F: Float[np.ndarray, "n K"], eta: float) -> Float[np.ndarra
     True
     """
     _require_ridge(eta)
-    centred = F - F.mean(0)
-    return np.linalg.inv(centred.T @ centred + eta * np.eye(F.shape[1]))
+    F_tilde = centred(F)
+    return np.linalg.inv(F_tilde.T @ F_tilde + eta * np.eye(F.shape[1]))
 
 
 def repulsion_coefficient(F: Float[np.ndarray, "n K"], eta: float, j: int, l: int) -> float:
@@ -42,9 +42,8 @@ def repulsion_coefficient(F: Float[np.ndarray, "n K"], eta: float, j: int, l: in
     _require_ridge(eta)
     if j == l:
         raise ValueError(f"repulsion is between two different nodes, got j = l = {j}")
-    centred = F - F.mean(0)
-    others = np.delete(centred, [j, l], axis=1)
-    pair = centred[:, [j, l]]
+    F_tilde = centred(F)
+    others, pair = np.delete(F_tilde, [j, l], axis=1), F_tilde[:, [j, l]]
     gram = others.T @ others + eta * np.eye(others.shape[1])
     left = pair - others @ np.linalg.solve(gram, others.T @ pair)
     S = pair.T @ left + eta * np.eye(2)
@@ -72,12 +71,17 @@ def modulation(group: Group, learned: Collection[int]) -> Complex[np.ndarray, "M
     (6, 4)
     """
     known = group.irreps()
-    if unknown := sorted(set(learned) - set(range(len(known)))):
-        raise ValueError(f"learned names irreps {unknown}; {group.name} has irreps 0 to {len(known) - 1}")
+    _require_known(group, learned)
     closed = set(learned) | {known[k].conjugate for k in learned}
     missing = [rho for rho in known if not rho.is_trivial and rho.index not in closed]
     columns = [np.sqrt(rho.dim / group.order) * rho.matrices.reshape(group.order, -1) for rho in missing]
     return np.concatenate([*columns, np.zeros((group.order, 0), complex)], axis=1)
+
+
+def _require_known(group: Group, learned: Collection[int]) -> None:
+    last = len(group.irreps()) - 1
+    if unknown := sorted(set(learned) - set(range(last + 1))):
+        raise ValueError(f"learned names irreps {unknown}; {group.name} has irreps 0 to {last}")
 
 
 def modulated_energy(
@@ -119,28 +123,25 @@ def ascend_modulated(
     starts: int = 32,
     seed: int = 0,
     steps: int = 3000,
-    tolerance: float = 1e-10,
+    tolerance: float = 1e-9,
 ) -> Float[np.ndarray, "two_M starts"]:
-    """Points of the unit sphere that ascents of E_S from random starts reach, one in each column.
+    """Maxima of E_S on the unit sphere that ascents from random starts reach, one in each column.
 
-    A step goes to the direction of ∇E_S + cw; the shift c makes it an ascent where E_S curves downwards.
+    These are the ascents of `features.ascend` with the irreps of S left out. Should one not come to rest, that is an
+    error, not a column.
 
     >>> from firstlight.groups import cyclic
     >>> W = ascend_modulated(cyclic(5), learned=(1, 4), starts=4)
     >>> bool(np.allclose(modulated_energy(cyclic(5), (), W), 5 / 4))
     True
     """
-    W = random_starts(group, starts, seed)
-    shift = 0.5 * group.order
-    for _ in range(steps):
-        G = modulated_gradient(group, learned, W)
-        new = G + shift * W
-        new /= np.linalg.norm(new, axis=0)
-        moved = np.max(np.linalg.norm(new - W, axis=0))
-        W = new
-        if moved < tolerance:
-            break
-    return W
+    _require_known(group, learned)
+    end = ascend(
+        GroupEnergy(group), random_starts(group, starts, seed), steps=steps, tolerance=tolerance, fitted=learned
+    )
+    if not end.converged.all():
+        raise ValueError(f"{np.sum(~end.converged)} of {starts} ascents did not rest within {steps} steps; allow more")
+    return end.W
 
 
 def reached_irreps(group: Group, W: Float[np.ndarray, "two_M K"], level: float = 0.99) -> list[frozenset[int]]:

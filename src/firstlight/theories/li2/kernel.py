@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from firstlight.features import centred, numpy_activation, ridge_gradient
+from firstlight.features import centred, cosine, numpy_activation, ridge_gradient
+from firstlight.tasks.splitting import train_count
 
 _REACH, _NODES = 14.0, 200
 
@@ -131,9 +132,7 @@ class Agreement:
     def of(cls, A: Float[np.ndarray, "n K"], B: Float[np.ndarray, "n K"]) -> "Agreement":
         """Of the measured A with the predicted B."""
         size_A, size_B = np.linalg.norm(A), np.linalg.norm(B)
-        return cls(
-            float((A * B).sum() / (size_A * size_B)), float(size_A / size_B), float(np.linalg.norm(A - B) / size_A)
-        )
+        return cls(float(cosine(A, B)), float(size_A / size_B), float(np.linalg.norm(A - B) / size_A))
 
 
 def equicorrelated_inputs(n: int, rho: float) -> Float[np.ndarray, "n n"]:
@@ -179,7 +178,7 @@ def sampled_table_cosine(activation: Any, M: int, fraction: float, eta: float = 
     >>> round(sampled_table_cosine("quadratic", 7, 1.0), 6)
     1.0
     """
-    rows = np.sort(np.random.default_rng(seed).permutation(M * M)[: int(fraction * M * M)])
+    rows = np.sort(np.random.default_rng(seed).permutation(M * M)[: train_count(M * M, fraction, None)])
     g, h = np.divmod(rows, M)
     shared = (g[:, None] == g).astype(int) + (h[:, None] == h)
     FF = dual_kernel(activation, np.array([0.0, 0.5, 1.0]), np.sqrt(2.0))[shared]

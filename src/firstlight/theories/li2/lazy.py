@@ -39,7 +39,9 @@ class LazyFlow:
     @cached_property
     def _modes(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Rates λ + η, right singular vectors, and V₀ and F̃ᵀỸ in their coordinates."""
-        _, s, U_T = np.linalg.svd(centred(self.F), full_matrices=True)
+        n, K = self.F.shape
+        # All K right vectors are needed, and never the n×n left ones.
+        _, s, U_T = np.linalg.svd(centred(self.F), full_matrices=n < K)
         rates = np.zeros(self.F.shape[1])
         rates[: len(s)] = s**2
         # A direction the features lack has no force on it; rounding must not give it a finite limit at η = 0.

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 
 from firstlight import flow
 from firstlight.features import centred, irrep_content, purity
+from firstlight.features.content import dominates
 from firstlight.groups import Group
 from firstlight.models import Activation, Deep, TwoLayer
 from firstlight.tasks import Split, Task
@@ -27,8 +28,11 @@ SAMPLED = 256
 SHOWN = 24
 """Nodes whose own irrep content and energy are kept at each recorded step."""
 
-FLOOR = 1e-3
-"""Least ridge of the repulsion coefficients, in units of the mean ‖f̃_j‖², so that float32 can invert."""
+BLOCK = 128
+"""Most nodes whose activations are made at a time."""
+
+FLOOR, CEILING = 1e-3, 1e6
+"""Least and largest ridge of the repulsion coefficients, in units of the mean ‖f̃_j‖², so that float32 can invert."""
 
 
 def layers(model: Model) -> tuple[Any, Any]:
@@ -61,14 +65,19 @@ def see(F: Float[Any, "n K"], V: Float[Any, "K M"], Y: Float[Any, "n M"], sample
 
 
 def see_in_blocks(model: TwoLayer, inputs: Any, Y: Float[Array, "n M"], sampled: int) -> Seen:
-    """As `see`, with the activations of one block of nodes at a time, which stay in cache: half the time."""
+    """As `see`, with the activations of one block of nodes at a time, which stay in cache: half the time.
+
+    Blocks are of equal width; where K is no multiple of it, nodes without weights fill the last one up.
+    """
     W, V = model.W, model.V
     (d, K), n = W.shape, len(Y)
-    width = max(w for w in range(1, 129) if K % w == 0)
+    count = -(-K // BLOCK)
+    width = -(-K // count)
+    filled = lambda A, axis: jnp.pad(A, [(0, count * width - K if i == axis else 0) for i in range(A.ndim)])  # noqa: E731
     blocks = (
-        W.reshape(d, K // width, width).transpose(1, 0, 2),
-        V.reshape(K // width, width, -1),
-        None if model.b is None else model.b.reshape(K // width, width),
+        filled(W, 1).reshape(d, count, width).transpose(1, 0, 2),
+        filled(V, 0).reshape(count, width, -1),
+        None if model.b is None else filled(model.b, 0).reshape(count, width),
     )
     Y_tilde = centred(Y)
 
@@ -82,7 +91,8 @@ def see_in_blocks(model: TwoLayer, inputs: Any, Y: Float[Array, "n M"], sampled:
     columns, rows = _choice(K, min(sampled, K)), _choice(n, min(sampled, n))
     nodes = _activate(model, inputs.project(W[:, columns]), None if model.b is None else model.b[columns])
     samples = _activate(model, inputs.take(rows).project(W), model.b)
-    return Seen(fitted, correlations.transpose(1, 0, 2).reshape(V.shape[1], K), mean.reshape(K), nodes, samples)
+    together = correlations.transpose(1, 0, 2).reshape(V.shape[1], count * width)
+    return Seen(fitted, together[:, :K], mean.reshape(-1)[:K], nodes, samples)
 
 
 def _activate(model: TwoLayer, H: Array, b: Array | None) -> Array:
@@ -125,19 +135,21 @@ def off_diagonal(G: Float[Any, "s s"], size: int) -> tuple[Any, Any]:
 def repulsion(G: Float[Any, "s s"], eta: Any) -> Any:
     """How much of what drives a node comes from the others: the mean of ‖Σ_{l≠j} b_jl f̃_l‖ / ‖b_jj f̃_j‖ (Theorem 6).
 
-    With B = (G + ηI)⁻¹ and GB = I − ηB it needs the Gram matrix G = F̃ᵀF̃ alone. It is 0 for orthogonal
-    features and near 1 where every feature is a combination of the others.
+    With B = (G + ηI)⁻¹ it needs the Gram matrix G = F̃ᵀF̃ alone. It is 0 for orthogonal features and where all
+    are 0, and near 1 where every feature is a combination of the others.
 
     >>> round(float(repulsion(np.eye(4), 0.1)), 6)
     0.0
     """
-    xp, g = G.__array_namespace__(), G.__array_namespace__().linalg.diagonal(G)
-    eta = xp.maximum(eta, FLOOR * xp.mean(g) + _tiny(G))
-    B = xp.linalg.inv(G + eta * xp.eye(len(G), dtype=G.dtype))
-    b = xp.linalg.diagonal(B)
-    GB, BGB = 1 - eta * b, b - eta * xp.sum(B**2, axis=0)
-    others = xp.sqrt(xp.maximum(BGB - 2 * b * GB + b**2 * g, 0.0))
-    return xp.mean(others / xp.maximum(b * xp.sqrt(g), _tiny(G)))
+    xp = G.__array_namespace__()
+    size = xp.mean(xp.linalg.diagonal(G))
+    size = xp.where(size > _tiny(G), size, xp.ones_like(size))
+    # In units of the mean ‖f̃_j‖² nothing over- or underflows.
+    G, identity = G / size, xp.eye(len(G), dtype=G.dtype)
+    B = xp.linalg.inv(G + xp.clip(eta / size, FLOOR, CEILING) * identity)
+    b, g, others = xp.linalg.diagonal(B), xp.linalg.diagonal(G), B * (1 - identity)
+    squares = xp.maximum(xp.sum(others * (G @ others), axis=0), 0.0)
+    return xp.mean(xp.sqrt(squares) / xp.maximum(b * xp.sqrt(xp.maximum(g, 0.0)), xp.sqrt(xp.asarray(_tiny(G)))))
 
 
 def degree(sigma: Activation) -> int | None:
@@ -154,7 +166,12 @@ def degree(sigma: Activation) -> int | None:
 
 
 def measure(
-    model: Model, previous: Model, seen: Seen, Y: Float[Any, "n M"], group: Group | None, shown: int | None = SHOWN
+    model: Model,
+    previous: Model | None,
+    seen: Seen,
+    Y: Float[Any, "n M"],
+    group: Group | None,
+    shown: int | None = SHOWN,
 ) -> dict[str, Any]:
     """Everything Li₂ looks at, at one moment; the columns are explained in `docs/li2.md`.
 
@@ -162,12 +179,12 @@ def measure(
     ‖RVᵀ‖² = ⟨RᵀR, VᵀV⟩, ⟨RVᵀ, ỸC⟩ = ⟨RᵀỸ, (CV)ᵀ⟩ and ‖ỸC‖² = ⟨ỸᵀỸ, CCᵀ⟩; the energies are ½ΣC². The ridge under
     which V would rest, η = ⟨R, FV⟩/‖V‖², is read off the weights: it is the decay's once Stage I is over.
 
-    **Arguments:** `model` and `previous`, one step earlier; what was `seen` of the activations; `Y` the targets;
-    the `group` or None; `shown`, the number of nodes of which content and energy are kept, None for all.
+    **Arguments:** `model`; `previous`, one step earlier, or None, which leaves its columns out; what was `seen` of the
+    activations; `Y` the targets; the `group` or None; `shown`, the number of nodes of which content and energy are
+    kept, None for all.
     """
     xp, C = Y.__array_namespace__(), seen.correlations
     W, V = (xp.asarray(A) for A in layers(model))
-    W_before, V_before = (xp.asarray(A) for A in layers(previous))
     Y, fitted = centred(Y), centred(seen.fitted)
     R = Y - fitted
     norm = xp.sqrt(xp.maximum(xp.sum((R.T @ R) * (V.T @ V)), 0.0))
@@ -179,18 +196,19 @@ def measure(
         "li2.alignment": xp.sum((R.T @ Y) * (C @ V).T) / xp.maximum(norm * ideal, _tiny(V)),
         "li2.energy": xp.mean(energies),
         "li2.energies": energies[:shown],
-        "li2.step_V": cosine_distance(V, V_before),
-        "li2.step_W": cosine_distance(W, W_before),
         "li2.ridge": ridge,
         **_pairs(seen, ridge),
     }
+    if previous is not None:
+        W_before, V_before = (xp.asarray(A) for A in layers(previous))
+        values |= {"li2.step_V": cosine_distance(V, V_before), "li2.step_W": cosine_distance(W, W_before)}
     if group is None or W.shape[0] % group.order:
         return values
     content = irrep_content(W, group)
     return values | {
         "li2.purity": xp.mean(purity(content)),
         "li2.irreps": xp.mean(content, axis=0),
-        "li2.nodes": xp.mean(xp.asarray(content > 0.5, dtype=W.dtype), axis=0),
+        "li2.nodes": xp.mean(xp.asarray(dominates(content, group), dtype=W.dtype), axis=0),
         "li2.content": content[:shown],
     }
 
@@ -248,7 +266,7 @@ def read(model: Model, data: Task | Split, *, previous: Model | None = None) -> 
     """What the lens sees in weights that someone brings, exactly, in float64.
 
     **Arguments:** `model`, two-layer or deep; `data`, the task, or a split whose training rows are used;
-    `previous`, the weights a step earlier, if known.
+    `previous`, the weights a step earlier; without them the columns of the last step are left out.
 
     Returns the columns of the lens: numbers as floats, per-node content (K, c) and energies (K,) as arrays.
 
@@ -261,17 +279,22 @@ def read(model: Model, data: Task | Split, *, previous: Model | None = None) -> 
     """
     task = data.task if isinstance(data, Split) else data
     rows = data.train if isinstance(data, Split) else np.arange(len(task))
-    d = layers(model)[0].shape[0]
+    d, outputs = layers(model)[0].shape[0], layers(model)[1].shape[1]
     if d != task.inputs.dim:
         raise ValueError(
             f"the model takes inputs of dimension {d}, the task {task.name} has {task.inputs.dim}; weights are "
             "(in, out), and one-hot pairs of a group of order M have dimension 2M"
         )
+    if outputs != task.outputs:
+        raise ValueError(
+            f"the model has {outputs} outputs, the task {task.name} has {task.outputs}; V is (in, out), with a column "
+            "for each element of the group"
+        )
     Y = task.targets[rows]
     Y = np.eye(task.outputs)[Y] if Y.ndim == 1 else np.asarray(Y, float)
     with jax.enable_x64(True):
         wide = lambda m: jax.tree.map(lambda a: jnp.asarray(a, jnp.float64), m)  # noqa: E731
-        now, then = wide(model), wide(model if previous is None else previous)
+        now, then = wide(model), None if previous is None else wide(previous)
         F = np.asarray(last_features(now, task.inputs.take(rows)))
     values = measure(now, then, see(F, np.asarray(layers(now)[1]), Y), Y, task.group, None)
     return {name: v if np.ndim(v) else float(v) for name, v in values.items()}

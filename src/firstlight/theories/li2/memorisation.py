@@ -13,7 +13,7 @@ from firstlight.groups import Group
 BUDGET = np.sqrt(2.0)
 """The largest pair sum a unit node can have: s_g = u_g + v_{g⁻¹h} ≤ √2."""
 
-_SMALLEST = 1e-12
+_SMALLEST, _LARGEST = 1e-12, 1.001 * BUDGET
 
 Shape = Literal["focused", "spreading", "mixed"]
 
@@ -72,7 +72,7 @@ def memorise(p: Float[np.ndarray, " M"], activation: Any) -> Memory:
 
     Args:
         p: (M,) how often the pair (g, g⁻¹h) is sampled, with a unique maximum if the memory is focused.
-        activation: σ, with σ′ > 0 on (0, √2].
+        activation: σ, with σ′ > 0 on (0, √2]: else the budget is not spent.
 
     >>> import numpy as np
     >>> p = np.array([0.5, 0.3, 0.2])
@@ -80,8 +80,10 @@ def memorise(p: Float[np.ndarray, " M"], activation: Any) -> Memory:
     (array([1.4142, 0.    , 0.    ]), array([1.1471, 0.6882, 0.4588]))
     """
     p = np.asarray(p, float)
-    if (p < 0).any() or p.max() <= 0:
+    if p.ndim != 1 or not ((p >= 0).all() and p.sum() > 0 and np.isfinite(p).all()):
         raise ValueError(f"p must be frequencies ≥ 0 and not all 0, got {p}")
+    if not (phi(activation, np.linspace(0, BUDGET, 2001)[1:]) > 0).all():
+        raise ValueError(f"σ must rise on (0, √2], where {activation!r} does not; Theorem 5 needs σ′ > 0")
     sigma = numpy_activation(activation)[0]
     shape = memory_shape(activation)
     if shape == "mixed":
@@ -99,8 +101,9 @@ def memorise(p: Float[np.ndarray, " M"], activation: Any) -> Memory:
 
 def _spread(p: Float[np.ndarray, " M"], activation: Any) -> tuple[Float[np.ndarray, " M"], float]:
     """s and λ with p φ(s) = 2λ and Σs² = 2, by bisection on log λ and, inside, on every s at once."""
-    # With s = √2 alone at the most frequent pair λ is smallest; with s → 0 everywhere it is largest.
-    low = np.log(p.max() * phi(activation, np.array(BUDGET)) / 2)
+    # With s = √2 alone at the most frequent pair λ is smallest, and a little less overspends the budget whatever the
+    # rounding; with s → 0 everywhere λ is largest.
+    low = np.log(p.max() * phi(activation, np.array(0.5 * (BUDGET + _LARGEST))) / 2)
     high = low + 1.0
     while _budget(p, activation, high) > 2:
         high += 1.0
@@ -113,9 +116,9 @@ def _budget(p: Float[np.ndarray, " M"], activation: Any, log_lam: float) -> floa
 
 
 def _inverse(p: Float[np.ndarray, " M"], activation: Any, log_lam: float) -> Float[np.ndarray, " M"]:
-    """φ⁻¹(2λ/p) in [0, √2], 0 where φ(0⁺) is too small or p = 0."""
+    """φ⁻¹(2λ/p) in [0, √2] and a little beyond, 0 where φ(0⁺) is too small or p = 0."""
     target = 2 * np.exp(log_lam) / np.where(p > 0, p, 1.0)
-    low, high = np.full(p.shape, _SMALLEST), np.full(p.shape, BUDGET)
+    low, high = np.full(p.shape, _SMALLEST), np.full(p.shape, _LARGEST)
     active = (p > 0) & (phi(activation, low) > target)
     parts, each = np.linspace(0, 1, 65), np.arange(len(p))
     # Nine searches among 64 parts each: as exact as 54 bisections, with a sixth of the calls.

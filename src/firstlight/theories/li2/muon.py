@@ -111,6 +111,7 @@ def coupons(p: Float[np.ndarray, " L"]) -> float:
     >>> round(coupons(np.full(4, 0.25)), 6), round(4 * (1 + 1 / 2 + 1 / 3 + 1 / 4), 6)
     (8.333333, 8.333333)
     """
+    p = _probabilities(p)
     # With s = p_min t the integrand falls like L e^{-s}; Gauss–Legendre on pieces of the line is exact to 1e-12.
     nodes, weights = np.polynomial.legendre.leggauss(40)
     slow, fast = p.min(), p.max()
@@ -121,12 +122,22 @@ def coupons(p: Float[np.ndarray, " L"]) -> float:
     return float(np.sum(0.5 * (right - left) * weights * missing))
 
 
+def _probabilities(p: Float[np.ndarray, " L"]) -> Float[np.ndarray, " L"]:
+    if not (len(p) and (p > 0).all() and abs(p.sum() - 1) < 1e-9):
+        raise ValueError(
+            f"p must be probabilities above 0 that add up to 1, got {p} with sum {p.sum():g}; divide by the sum, and "
+            "leave out modes that are never drawn"
+        )
+    return p
+
+
 def coupon_bound(p: Float[np.ndarray, " L"]) -> float:
     """max(1/min p, L·H_L) ≤ T₀ (Lemma 10, where "min 1/p" must read "max 1/p"; Theorem 8 prints H_L without L).
 
     >>> round(coupon_bound(np.array([0.5, 0.5])), 6)
     3.0
     """
+    p = _probabilities(p)
     L = len(p)
     return float(max(1 / p.min(), L * np.sum(1 / np.arange(1, L + 1))))
 

@@ -5,7 +5,8 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Complex, Float
 
-from firstlight.features import Maximum, maxima
+from firstlight.features import Maximum, centred, maxima
+from firstlight.features.maxima import require_features
 from firstlight.groups import Group, RealComponent
 
 _PAIRS = {
@@ -48,6 +49,7 @@ def reconstructing_nodes(group: Group, seed: int = 0, fewer: int = 0) -> Float[n
     >>> reconstructing_nodes(symmetric(3)).shape
     (12, 26)
     """
+    require_features(group)
     rng = np.random.default_rng(seed)
     families = maxima(group)
     columns: list[np.ndarray] = []
@@ -71,6 +73,7 @@ def printed_nodes(
     >>> printed_nodes(cyclic(5), domain="conjugate").shape
     (10, 8)
     """
+    require_features(group)
     rng, back = np.random.default_rng(seed), group.inverse
     if domain == "real":
         spaces = [c.basis for c in group.real_components() if not c.is_trivial]
@@ -93,9 +96,9 @@ def reconstruction_residual(W: np.ndarray, group: Group) -> float:
     >>> reconstruction_residual(reconstructing_nodes(quaternion()), quaternion()) < 1e-20
     True
     """
+    require_features(group)
     M = group.order
-    F = ((W[:M, None] + W[None, M:]) ** 2).reshape(M * M, -1)
-    F = F - F.mean(axis=0)
+    F = centred(((W[:M, None] + W[None, M:]) ** 2).reshape(M * M, -1))
     Y = np.eye(M)[group.table.ravel()] - 1 / M
     U, s, _ = np.linalg.svd(F, full_matrices=False)
     U = U[:, s > 1e-10 * s[0]]

@@ -6,15 +6,19 @@ from typing import Any, Literal
 import numpy as np
 
 from firstlight.records import RunRecord, Table
+from firstlight.records.learned import LEARNED, first_row
 
-LEARNED = 0.99
-"""The accuracy at which a set counts as learned."""
+LASTS = 0.9
+"""The accuracy below which a set that had been learned is lost again."""
 
 DELAY = 0.25
 """Generalising comes late when it does by more than this share of the time it took to memorise."""
 
 INFORMED = 0.2
 """The cosine of G_F with ỸỸᵀF below which what is sent back says little about the labels."""
+
+GROWS = 0.1
+"""Features grow when purity rises by more than this share of what it lacks."""
 
 Name = Literal["lazy", "independent", "interactive", "stalled"]
 
@@ -64,7 +68,11 @@ def stages(record: RunRecord | Table) -> Stages:
       three signs say that others matter: repulsion (Theorem 6) has risen half of its way, G_F has turned half of its
       way off ỸỸᵀF, and the ridge under which V would rest has come half of its way down to the decay's. The boundary
       is their median, and their spread is its uncertainty.
-    * *Interactive* (III): from there on, while G_F still carries labels and features grow; else the run has *stalled*.
+    * *Interactive* (III): from there on, if the run comes to generalise, or G_F still carries labels and features
+      grow; else it has *stalled*. Without test rows that features have grown is all that can be asked.
+
+    A run has generalised when the test set is learned and not lost again. It grokked if that came late after
+    memorising; where rows are too far apart to tell, the verdict says so.
 
     >>> step = np.arange(6) * 10
     >>> flat = dict.fromkeys(("li2.G_F", "li2.alignment", "li2.repulsion", "li2.ridge", "li2.step_V"), np.zeros(6))
@@ -75,7 +83,7 @@ def stages(record: RunRecord | Table) -> Stages:
     table = record.table if isinstance(record, RunRecord) else record
     _require(table)
     step = np.asarray(table.step)
-    memorised, generalised = (_first(table, f"{half}_accuracy") for half in ("train", "test"))
+    memorised, generalised = first_row(table, "train_accuracy"), _for_good(table)
     grokked, reason, sure = _verdict(table, memorised, generalised)
     found = [_lazy(table, memorised)]
     if memorised is not None and memorised < len(step) - 1:
@@ -93,10 +101,15 @@ def _require(table: Table) -> None:
         raise ValueError(f'stages need a run recorded through the lens "li2" at two steps or more; {what}')
 
 
-def _first(table: Table, column: str, level: float = LEARNED) -> int | None:
-    """The place of the first row at which a column reaches a level."""
-    reached = np.flatnonzero(table[column] >= level) if column in table else []
-    return int(reached[0]) if len(reached) else None
+def _for_good(table: Table) -> int | None:
+    """The place of the row from which on the test set is learned and not lost again."""
+    if "test_accuracy" not in table:
+        return None
+    test = table["test_accuracy"]
+    lost = np.flatnonzero(test < LASTS)
+    kept = np.flatnonzero(test >= LEARNED)
+    kept = kept[kept > (lost[-1] if len(lost) else -1)]
+    return int(kept[0]) if len(kept) else None
 
 
 def _at(step: np.ndarray, place: int | None) -> int | None:
@@ -110,16 +123,21 @@ def _verdict(table: Table, memorised: int | None, generalised: int | None) -> tu
     if "test_accuracy" not in table:
         return False, "there are no test rows to generalise to", 0.5
     test = table["test_accuracy"]
+    if generalised is None and (once := first_row(table, "test_accuracy")) is not None:
+        known = f"test accuracy {test[once]:.2f} at step {step[once]}, {test[-1]:.2f} at the end"
+        return False, f"memorised at step {step[memorised]}, generalised and fell back ({known})", 0.8
     if generalised is None:
         rising = test[-1] > test[len(test) // 2] + 0.05
         soon = ", but it was still rising when the run ended" if rising else ""
         known = f"test accuracy is {test[-1]:.2f} after {step[-1]} steps{soon}"
         return False, f"memorised at step {step[memorised]} and did not generalise ({known})", 0.5 if rising else 1.0
     t, s = int(step[memorised]), int(step[generalised])
-    spacing = int(step[memorised] - step[max(memorised - 1, 0)])
-    late = s - t > max(2 * spacing, DELAY * t) and test[memorised] < 0.5
-    if not late:
+    spacing = max(int(step[i] - step[max(i - 1, 0)]) for i in (memorised, generalised))
+    if test[memorised] >= 0.5 or s - t + spacing <= DELAY * t:
         return False, f"it generalised (step {s}) together with memorising (step {t}), without delay", 0.8
+    if s - t <= max(2 * spacing, DELAY * t):
+        known = f"memorised by step {t} and generalised by step {s}, with {spacing} steps between rows"
+        return False, f"a delay is not resolved: {known}; record more often", 0.5
     # A delay of one memorising time is plain; one near DELAY is a matter of definition.
     return True, f"memorised at step {t}, generalised at step {s}", float(np.clip((s - t) / max(t, 1), 0.5, 1.0))
 
@@ -156,11 +174,34 @@ def _after(table: Table, memorised: int, generalised: int | None) -> list[Stage]
         return [second]
     signs = f"repulsion {repulsion[memorised]:.2f} to {repulsion[-1]:.2f}, cos(G_F, ỸỸᵀF) {turned[-1]:.2f} at the end"
     signs += f", boundary between steps {step[min(places)]} and {step[max(places)]}"
-    alive = turned[-1] > INFORMED or generalised is not None
+    alive, told = _alive(table, memorised, place, generalised)
+    signs += told
     end = last if generalised is None else max(generalised, place + 1)
     grown = _grown(table, "li2.purity", place, end, "purity of nodes")
     third = Stage("interactive" if alive else "stalled", boundary, int(step[end]), signs + grown, min(sure, 1.0))
     return [second, third]
+
+
+def _alive(table: Table, memorised: int, place: int, generalised: int | None) -> tuple[bool, str]:
+    """Whether what follows the boundary is a stage of learning, and what to say where that is not plain."""
+    step, last = np.asarray(table.step), len(table) - 1
+    informed = bool(table["li2.alignment"][-1] > INFORMED)
+    if generalised is not None:
+        return True, ""
+    if "test_accuracy" not in table:
+        grew = _grew(table, memorised, last)
+        return grew or informed, ", no test rows to tell whether it generalises"
+    # A stage shorter than the one before has had no time to show that it is over.
+    young = step[last] - step[place] < step[place] - step[memorised]
+    return informed and (bool(young) or _grew(table, place, last)), ""
+
+
+def _grew(table: Table, start: int, end: int) -> bool:
+    """Whether nodes have become purer; taken for granted where purity is not known."""
+    if "li2.purity" not in table:
+        return True
+    purity = table["li2.purity"]
+    return bool(purity[end] - purity[start] > GROWS * (1 - purity[start]))
 
 
 def _grown(table: Table, column: str, start: int, end: int, name: str) -> str:

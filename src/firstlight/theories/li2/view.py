@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from firstlight import flow, groups
+from firstlight.features.content import chance_dominance, chance_purity
 from firstlight.records import FigureData, GroupTask, RunRecord, RunSpec, figure
+from firstlight.tasks.splitting import train_count
 from firstlight.theories.li2.lens import observe
 from firstlight.theories.li2.stages import Stages, decay_ridge, stages
 
@@ -37,7 +39,9 @@ def summarise(record: RunRecord) -> Mapping[str, Any]:
     values |= bounds | {"stages": told, "last": last, "learned_irreps": _learned(record)}
     if (eta := _decay(record)) is not None:
         values["decay_ridge"] = eta
-    return values | {"story": _story(found, last, values["learned_irreps"]), "evidence": _evidence(found)}
+    if (group := _group(record)) is not None:
+        values["chance_purity"] = chance_purity(group, _halves(record))
+    return values | {"story": _story(found, values), "evidence": _evidence(found)}
 
 
 def _evidence(found: Stages) -> dict[str, str]:
@@ -50,32 +54,47 @@ def _evidence(found: Stages) -> dict[str, str]:
 
 def _decay(record: RunRecord) -> float | None:
     """The η of the weight decay, where it enters the gradient."""
-    spec = record.spec
-    if not isinstance(spec.task, GroupTask) or not flow.is_coupled(spec.optimizer):
+    spec, group = record.spec, _group(record)
+    if group is None or not isinstance(spec.task, GroupTask) or not flow.is_coupled(spec.optimizer):
         return None
-    order, split = groups.parse(spec.task.group).order, spec.task.split
-    rows = order**spec.task.factors
-    samples = split.count if split.count is not None else int((split.fraction or 1.0) * rows)
+    split = spec.task.split
+    samples = train_count(group.order**spec.task.factors, split.fraction, split.count)
     return decay_ridge(samples, spec.optimizer.weight_decay, spec.loss)
 
 
+def _group(record: RunRecord) -> groups.Group | None:
+    return groups.parse(record.spec.task.group) if isinstance(record.spec.task, GroupTask) else None
+
+
+def _halves(record: RunRecord) -> int:
+    """How many factors a node has weights for."""
+    return record.spec.task.factors if isinstance(record.spec.task, GroupTask) else 0
+
+
 def _labels(record: RunRecord) -> list[str]:
-    spec = record.spec
-    if not isinstance(spec.task, GroupTask):
-        return []
-    return [part.label for part in groups.parse(spec.task.group).real_components()]
+    group = _group(record)
+    return [] if group is None else [part.label for part in group.real_components()]
 
 
 def _learned(record: RunRecord) -> int:
-    """How many nontrivial components hold more than half of some node's weight."""
-    if "li2.nodes" not in record.table:
+    """How many nontrivial components rule more nodes than of as many random ones, by three standard errors."""
+    group = _group(record)
+    if "li2.nodes" not in record.table or group is None:
         return 0
-    return int(np.sum(record.table["li2.nodes"][-1][1:] > 0))
+    model = record.spec.model
+    K, chance = model.width if model.kind == "two_layer" else model.widths[0], chance_dominance(group, _halves(record))
+    level = chance + 3 * np.sqrt(chance * (1 - chance) / K)
+    return int(np.sum((record.table["li2.nodes"][-1] > level)[1:]))
 
 
-def _story(found: Stages, last: Mapping[str, float], learned: int) -> str:
+def _story(found: Stages, values: Mapping[str, Any]) -> str:
     spans = ", ".join(f"{_TITLES[stage.name]} {stage.start}–{stage.end}" for stage in found.stages)
-    pure = f"; a node is {last['purity']:.0%} one irrep, and {learned} irreps rule nodes" if "purity" in last else ""
+    pure = ""
+    if "purity" in values["last"] and "chance_purity" in values:
+        n = values["learned_irreps"]
+        rule = "no irrep rules" if n == 0 else "1 irrep rules" if n == 1 else f"{n} irreps rule"
+        pure = f"; a node is {values['last']['purity']:.0%} one irrep ({values['chance_purity']:.0%} by chance), and "
+        pure += f"{rule} more nodes than by chance"
     return f"Li₂: {found.verdict}. Stages by step: {spans}{pure}."
 
 
@@ -150,7 +169,7 @@ def _growth(record: RunRecord) -> FigureData:
         y="irrep",
         value="share of nodes",
         title="Nodes ruled by one irrep",
-        caption="More than half of a ruled node's weight lies in the irrep.",
+        caption="The irrep's share of a ruled node is more than half-way from chance to all.",
         columns=[str(s) for s in table.step],
         rows=_labels(record),
     )
