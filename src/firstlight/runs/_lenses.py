@@ -12,6 +12,7 @@ from firstlight.records.suggestion import closest
 _THEORIES: tuple[str, ...] = (
     "firstlight.theories.li2",
     "firstlight.theories.cogo",
+    "firstlight.theories.agf",
     "firstlight.theories.manifold",
     "firstlight.theories.fact",
 )

@@ -30,6 +30,7 @@ from firstlight.theories.agf.dormant import Climb, climb, dynamics, growth_and_t
 from firstlight.theories.agf.engine import predict
 from firstlight.theories.agf.follow import follow
 from firstlight.theories.agf.growth import alignment_speed, jump_bound, norm_at, threshold
+from firstlight.theories.agf.lens import LENSES
 from firstlight.theories.agf.linear import LinearNetwork
 from firstlight.theories.agf.modular import (
     Levels,
@@ -48,6 +49,7 @@ from firstlight.theories.agf.staircase import Comparison, Event, Staircase, cros
 from firstlight.theories.agf.templates import IrrepUtility, Template
 
 __all__ = [
+    "LENSES",
     "Climb",
     "Comparison",
     "Descent",

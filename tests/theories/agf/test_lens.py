@@ -1,0 +1,62 @@
+"""The lens tells a staircase from a slide, counts active neurons and says when the next one wakes."""
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from firstlight import runs
+from firstlight.records import spec_from_mapping
+from firstlight.theories import agf
+from firstlight.theories.agf import lens
+
+
+def spec(**changes):
+    base = {
+        "task": {"group": "Z5", "split": {"fraction": 1.0}},
+        "model": {"width": 16, "init": "normal", "scale": 0.02},
+        "steps": 60,
+        "lenses": ["agf"],
+        "optimizer": {"name": "sgd", "learning_rate": 0.05},
+    }
+    return spec_from_mapping({**base, **changes})
+
+
+def test_a_run_is_told_by_agf():
+    record = runs.run(spec(), progress="off")
+    told = runs.summarise(record)["agf"]
+    assert told["active_first"] == 0
+    assert "all neurons start dormant" in told["story"]
+    assert np.isfinite(record.table["agf.largest_dormant"]).all()
+    assert [one.kind for one in agf.LENSES[0].figure_data(record)] == ["panels"]
+    assert (told["next_step"] is None) == (not np.isfinite(told["wait"]))
+
+
+def test_the_wait_is_exact_for_an_aligned_neuron():
+    U_star, norm = 0.4, np.array([0.1, 0.3])
+    for kappa in (2, 3, 4):
+        rate = kappa * U_star * norm ** (kappa - 2)
+        np.testing.assert_allclose(
+            lens.waits(jnp.asarray(norm), jnp.asarray(rate), kappa), agf.jump_bound(norm, kappa, U_star), rtol=1e-5
+        )
+    assert np.isinf(lens.waits(jnp.array([0.1, 2.0]), jnp.array([-1.0, 1.0]), 2)).all()
+
+
+def test_falls_of_a_staircase_and_of_a_slide():
+    t = np.linspace(0, 100, 1001)
+    stairs = 0.5 / (1 + np.exp((t - 30) * 3)) + 0.5 / (1 + np.exp((t - 70) * 3))
+    jumps, motion = lens.falls(t, stairs)
+    assert jumps == pytest.approx([30, 70], abs=0.2)
+    assert motion < 0.1
+    assert lens.falls(t, np.exp(-t / 30))[1] > 0.3
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"loss": {"kind": "cross_entropy"}}, "squared error"),
+        ({"model": {"width": 8, "bias": True}}, "without bias"),
+        ({"model": {"width": 8, "activation": "sigmoid"}}, "σ(0) = 0"),
+    ],
+)
+def test_it_says_where_it_does_not_apply(changes, reason):
+    assert reason in lens.refuses(spec(**changes))
