@@ -11,11 +11,12 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from firstlight.rfm import figures
 from firstlight.rfm.exact import predict
-from firstlight.rfm.fitting import Fitted, Settings, fit, threads
+from firstlight.rfm.fitting import Fitted, Settings, fit
 from firstlight.rfm.kernels import KERNELS, Kernel, median_bandwidth
 from firstlight.rfm.machine import Rule
 from firstlight.rfm.solution import IllConditionedWarning
 from firstlight.rfm.table import Scaling, distinct
+from firstlight.rfm.threads import threads
 from firstlight.rfm.updates import UPDATES, Normalize, Update
 
 _NORMALIZED: dict[Update, tuple[Normalize | None, ...]] = {

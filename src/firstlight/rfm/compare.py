@@ -12,8 +12,8 @@ import numpy as np
 
 from firstlight.records import FitRecord
 from firstlight.rfm.classifier import RFMClassifier
-from firstlight.rfm.fitting import ONE_THREAD_ROWS
 from firstlight.rfm.regressor import RFMRegressor
+from firstlight.rfm.threads import ONE_THREAD_ROWS
 
 Task = Literal["auto", "classification", "regression"]
 

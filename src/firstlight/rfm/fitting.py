@@ -1,14 +1,11 @@
 """From a scaled table to a fitted machine: decide, then fit all rows."""
 
-import functools
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
-from threadpoolctl import ThreadpoolController
 
 from firstlight.rfm import memory
 from firstlight.rfm.centres import CentreSolver
@@ -18,15 +15,13 @@ from firstlight.rfm.machine import Iterate, Ridge, Rule, Solver, fixed, iterate
 from firstlight.rfm.ridge import best_ridge
 from firstlight.rfm.selection import Plan, Quality, Step, alignment, choose, explore, history
 from firstlight.rfm.solution import NotPositiveDefinite, Solution
+from firstlight.rfm.threads import threads
 
 SELECTION_ROWS = 5000
 """Of larger tables, this many rows decide on the update, the ridge and the iteration; all rows are then fitted."""
 
 SINGLE_ROWS = 2000
 """From here on precision "auto" is single, which halves time and memory, as long as it resolves the problem."""
-
-ONE_THREAD_ROWS = 1000
-"""Up to this size of matrices one BLAS thread is as fast as several, and far faster on a busy machine."""
 
 Judged = tuple[Float[np.ndarray, "n c"], Float[np.ndarray, "n c"], Float[np.ndarray, " n"]]
 """Predictions of rows that were left out, their targets and their weights."""
@@ -80,18 +75,6 @@ def fit(
     """Decide and fit, in the least precision that resolves the problem if the precision is "auto"."""
     with threads(*Z.shape):
         return _resolved(Z, Y, weights, kernel, settings, quality)
-
-
-def threads(rows: int, columns: int) -> AbstractContextManager:
-    """BLAS on one thread where the matrices are small: waking the others costs more than they do."""
-    if rows > ONE_THREAD_ROWS or columns > ONE_THREAD_ROWS:
-        return nullcontext()
-    return _controller().limit(limits=1, user_api="blas")
-
-
-@functools.cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()
 
 
 def _resolved(Z, Y, weights, kernel: Kernel, settings: Settings, quality) -> Fitted:

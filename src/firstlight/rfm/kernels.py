@@ -59,9 +59,9 @@ class Laplace(Kernel):
         # √u/L = −log K: the distances need not be computed again.
         with np.errstate(divide="ignore"):
             logarithm = np.log(block)
-        np.divide(block, logarithm, out=block, where=logarithm < 0)
-        block[logarithm >= 0] = 0
-        block *= self.bandwidth**-2
+        logarithm[logarithm == 0] = -np.inf
+        logarithm *= self.bandwidth**2
+        np.divide(block, logarithm, out=block)
 
 
 class Gaussian(Kernel):

@@ -11,6 +11,7 @@ from firstlight.rfm.exact import ExactSolver
 from firstlight.rfm.kernels import Kernel
 from firstlight.rfm.matrices import FeatureMatrices
 from firstlight.rfm.solution import Solution
+from firstlight.rfm.threads import threads
 from firstlight.rfm.updates import Normalize, Update, normalized, updated
 
 Metric = Float[np.ndarray, "d d"]
@@ -87,13 +88,14 @@ def iterate(
             return
         M, iteration = following, start.iteration + 1
     while iteration <= iterations:
-        solver.load(M)
-        solution = ridge(solver, iteration)
+        with threads(*solver.X.shape):
+            solver.load(M)
+            solution = ridge(solver, iteration)
         if iteration == iterations:
             yield Iterate(iteration, M, solution)
             return
         # A metric whose scale runs away overflows here; that ends the sequence, and is no reason for a warning.
-        with np.errstate(over="ignore", invalid="ignore"):
+        with threads(*solver.X.shape), np.errstate(over="ignore", invalid="ignore"):
             found = solver.matrices(solution, agop=wanted, centred=rule.centred)
             following = rule.next(M, found)
         yield Iterate(iteration, M, solution, found)

@@ -89,8 +89,7 @@ def mirror(square: Float[np.ndarray, "n n"]) -> None:
 def _mirror(square, block):
     square[block, block.stop :] = square[block.stop :, block].T
     inner = square[block, block]
-    upper = np.triu_indices(len(inner), 1)
-    inner[upper] = inner.T[upper]
+    inner[...] = np.tril(inner) + np.tril(inner, -1).T
 
 
 def in_parallel(call: Callable[[slice], None], slices: Iterator[slice]) -> None:

@@ -1,0 +1,194 @@
+"""RFM against PyPI's xrfm on the same rows, and one solve against scikit-learn's KernelRidge."""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from benchmarks._timing import best_seconds, result
+
+__all__ = ["rfm_solve_vs_kernel_ridge", "rfm_vs_xrfm_digits", "rfm_vs_xrfm_n5000", "rfm_vs_xrfm_n8000"]
+
+ROUNDS = 3
+
+
+def _digits():
+    from sklearn.datasets import load_digits
+    from sklearn.model_selection import train_test_split
+
+    X, y = load_digits(return_X_y=True)
+    X = (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-9)
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.2, random_state=0, stratify=y)
+    X, X_valid, y, y_valid = train_test_split(X, y, test_size=0.2, random_state=0, stratify=y)
+    return X, y, X_valid, y_valid, X_test, y_test
+
+
+def _regression(n: int):
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n + 3000, 20))
+    y = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2]) + 0.5 * X[:, 3] ** 2 + 0.3 * rng.standard_normal(n + 3000)
+    valid, test = slice(n, n + 1000), slice(n + 1000, None)
+    return X[:n], y[:n], X[valid], y[valid], X[test], y[test]
+
+
+DATA: dict[str, Callable] = {"digits": _digits, "n5000": lambda: _regression(5000), "n8000": lambda: _regression(8000)}
+
+
+def _fit_xrfm(data: str, solver: str | None) -> tuple[dict[str, float], float]:
+    """Its own defaults; it must be given validation rows besides."""
+    import numpy as np
+    import torch
+    from xrfm import xRFM
+
+    X, y, X_valid, y_valid, X_test, y_test = DATA[data]()
+    classify = data == "digits"
+    params = {
+        "model": {
+            "kernel": "l2_high_dim",
+            "exponent": 1.0,
+            "bandwidth": 10.0,
+            "diag": False,
+            "bandwidth_mode": "constant",
+        },
+        "fit": {
+            "get_agop_best_model": True,
+            "return_best_params": True,
+            "reg": 1e-3,
+            "iters": 5,
+            "early_stop_rfm": False,
+        },
+    }
+    if solver:
+        params["fit"]["solver"] = solver
+    model = xRFM(rfm_params=params, device=torch.device("cpu"), random_state=0, verbose=False)
+    targets = (y, y_valid) if classify else (y[:, None].astype(np.float32), y_valid[:, None].astype(np.float32))
+    rows = X.astype(np.float32), X_valid.astype(np.float32)
+    seconds = _timed(lambda: model.fit(rows[0], targets[0], rows[1], targets[1]))
+    predicted = np.asarray(model.predict(X_test.astype(np.float32))).reshape(len(X_test), -1)[:, 0]
+    return seconds, _score(classify, predicted, y_test)
+
+
+def _fit_ours(data: str) -> tuple[dict[str, float], float]:
+    """The same training rows, kernel, ridge and update; as many updates of M, or as many as its accuracy takes."""
+    from firstlight.rfm import RFMClassifier, RFMRegressor
+
+    X, y, _, _, X_test, y_test = DATA[data]()
+    model = (RFMClassifier if data == "digits" else RFMRegressor)(
+        update="nfa",
+        bandwidth=10.0,
+        ridge=1e-3,
+        early_stopping=None,
+        iterations=3 if data == "digits" else 5,
+        scale=False,
+        precision="single",
+    ).set_params(normalize="max")
+    seconds = _timed(lambda: model.fit(X, y))
+    return seconds, _score(data == "digits", model.predict(X_test), y_test)
+
+
+def _timed(call: Callable) -> dict[str, float]:
+    """Seconds on the clock, and of the processors: on a busy machine those are the fairer comparison."""
+    start, spent = time.perf_counter(), time.process_time()
+    call()
+    return {"seconds": time.perf_counter() - start, "processor": time.process_time() - spent}
+
+
+def _score(classify: bool, predicted, y) -> float:
+    import numpy as np
+    from sklearn.metrics import r2_score
+
+    return float(np.mean(predicted == y)) if classify else float(r2_score(y, predicted))
+
+
+CONTESTANTS: dict[str, Callable[[str], tuple[dict[str, float], float]]] = {
+    "firstlight": _fit_ours,
+    "xrfm": lambda data: _fit_xrfm(data, None),
+    "xrfm, cholesky": lambda data: _fit_xrfm(data, "cholesky"),
+}
+
+
+def _alone(name: str, data: str) -> dict[str, float]:
+    """One fit in a process of its own, which has a peak of memory of its own."""
+    words = [sys.executable, "-m", "benchmarks.rfm", name, data]
+    done = subprocess.run(
+        words, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONWARNINGS": "ignore"}
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _versus(data: str) -> dict:
+    best: dict[str, dict[str, float]] = {}
+    for _ in range(ROUNDS):
+        for name in CONTESTANTS:
+            found = _alone(name, data)
+            if name not in best or found["seconds"] < best[name]["seconds"]:
+                best[name] = found
+    ours, default, cholesky = (best[name] for name in CONTESTANTS)
+    return result(
+        ours["seconds"] / default["seconds"],
+        "× its time",
+        "lower",
+        0.5,
+        ("xrfm's default, seconds", default["seconds"]),
+        firstlight_seconds=ours["seconds"],
+        ratio_to_cholesky=ours["seconds"] / cholesky["seconds"],
+        target_to_cholesky=0.8,
+        score=ours["score"],
+        xrfm_score=default["score"],
+        xrfm_cholesky_score=cholesky["score"],
+        processor_seconds=ours["processor"],
+        xrfm_processor_seconds=default["processor"],
+        xrfm_cholesky_processor_seconds=cholesky["processor"],
+        peak_megabytes=ours["megabytes"],
+        xrfm_peak_megabytes=default["megabytes"],
+    )
+
+
+def rfm_vs_xrfm_digits() -> dict:
+    """Digits, 1437 rows of 64 columns, 10 classes."""
+    return _versus("digits")
+
+
+def rfm_vs_xrfm_n5000() -> dict:
+    """Regression on 5000 rows of 20 columns."""
+    return _versus("n5000")
+
+
+def rfm_vs_xrfm_n8000() -> dict:
+    """Regression on 8000 rows of 20 columns."""
+    return _versus("n8000")
+
+
+def rfm_solve_vs_kernel_ridge() -> dict:
+    """One kernel ridge fit with the Gaussian kernel on 3000 rows of 20 columns, both in double precision."""
+    from sklearn.kernel_ridge import KernelRidge
+
+    from firstlight.rfm import RFMRegressor
+
+    X, y, *_ = _regression(3000)
+    theirs = KernelRidge(alpha=1e-3, kernel="rbf", gamma=0.5 / 4.0**2)
+    ours = RFMRegressor(
+        update=None, kernel="gaussian", bandwidth=4.0, ridge=1e-3, early_stopping=None, scale=False, precision="double"
+    )
+    contestants = {"scikit-learn": lambda: theirs.fit(X, y), "firstlight": lambda: ours.fit(X, y)}
+    seconds = best_seconds(contestants, rounds=5)
+    return result(
+        seconds["firstlight"] / seconds["scikit-learn"],
+        "× its time",
+        "lower",
+        1.0,
+        ("scikit-learn KernelRidge, seconds", seconds["scikit-learn"]),
+        firstlight_seconds=seconds["firstlight"],
+    )
+
+
+if __name__ == "__main__":
+    import resource
+
+    times, score = CONTESTANTS[sys.argv[1]](sys.argv[2])
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps(times | {"score": score, "megabytes": peak}))
