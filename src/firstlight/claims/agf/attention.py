@@ -55,7 +55,7 @@ def _ascents(task, active, count: int, rng) -> list[float]:
 
     R = task.problem.residual(active)
     theta = rng.standard_normal((count, 9))
-    for _ in range(4000):
+    for _ in range(1500):
         theta /= np.linalg.norm(theta, axis=1, keepdims=True)
         theta = theta + 0.05 * task.problem.utility(theta, R)[1]
     theta /= np.linalg.norm(theta, axis=1, keepdims=True)
@@ -205,7 +205,8 @@ def figure_5(setting: Setting) -> Outcome:
     theta = task.initial(5, alpha, seed)
     steps = agf.predict(task.problem, theta, max_jumps=4)
     end = 1.3 * float(steps.jump_times[-1])
-    run = agf.follow(task.problem, theta, np.concatenate([[0.0], np.geomspace(end / 300, end, 1500)]), rtol=1e-6)
+    times = np.concatenate([[0.0], np.geomspace(end / 300, end, setting.choose(quick=400, paper=2000))])
+    run = agf.follow(task.problem, theta, times, rtol=setting.choose(quick=1e-4, paper=1e-6))
     seen = steps.compare(run)
     sigma = np.linalg.svd(np.stack([task.matrix(p) for p in run.params]), compute_uv=False)
     series = [figure.Series(f"component {k + 1}", run.times[1:], sigma[1:, k]) for k in range(4)]
@@ -254,7 +255,7 @@ LEMMA_E_1 = Claim(
     ),
     check=utility,
     tolerance={"sampled, standard errors": 4.0, "ends of ascents": 1e-4},
-    tolerance_reason=_SAMPLED + "; ascents of 4000 steps",
+    tolerance_reason=_SAMPLED + "; ascents of 1500 steps",
 )
 LEMMA_E_2 = Claim(
     id="agf.lemma-e-2",

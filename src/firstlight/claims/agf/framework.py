@@ -274,7 +274,7 @@ def _time_to_align(problem, theta) -> float:
 def _ascended(problem, theta_bar):
     import numpy as np
 
-    for _ in range(4000):
+    for _ in range(600):
         slope = problem.utility(theta_bar, None)[1]
         theta_bar = theta_bar + 0.2 * slope
         theta_bar /= np.linalg.norm(theta_bar, axis=1, keepdims=True)

@@ -15,16 +15,16 @@ def staircase_to_slide(setting: Setting) -> Outcome:
     if setting.scale == "paper" and (reasons := missing(("cifar10_subset",), setting.data)):
         return Outcome("inconclusive", None, None, evidence="; ".join(reasons))
     X, Y = _data(setting, seed)
-    widths = setting.choose(quick=(1, 6), paper=(1, 2, 3, 10))
-    alpha = setting.choose(quick=1e-12, paper=1e-20)
+    widths = setting.choose(quick=(1, 4), paper=(1, 2, 3, 10))
+    alpha = setting.choose(quick=1e-8, paper=1e-20)
     problem = agf.network(X, Y, "relu", name="ReLU")
     panels, scores, slides, first = [], {}, {}, {}
     for done, width in enumerate(widths):
         setting.progress(done / len(widths), f"width {width}")
         theta = problem.initial(width=width, alpha=alpha, seed=seed)
-        steps = agf.predict(problem, theta, max_jumps=width, tolerance=1e-4)
+        steps = agf.predict(problem, theta, max_jumps=setting.choose(quick=2, paper=width), tolerance=1e-4)
         last = float(steps.jump_times[-1]) if steps.events else 1.0
-        times = np.linspace(0.0, 1.3 * last, setting.choose(quick=200, paper=400))
+        times = np.linspace(0.0, 1.3 * last, setting.choose(quick=150, paper=400))
         run = agf.follow(problem, theta, times, rtol=setting.choose(quick=1e-3, paper=1e-3))
         scores[str(width)] = steps.distance(run)
         slides[str(width)] = _largest_fall(run.times, run.loss)
@@ -57,9 +57,9 @@ def _data(setting: Setting, seed: int):
         task = tasks.grey_images(setting.data / "cifar10_subset")
         return task.inputs.dense(), task.targets
     rng = np.random.default_rng(seed)
-    centres = 1.5 * rng.standard_normal((5, 5))
-    labels = rng.integers(0, 5, 60)
-    X = tasks.whitened(centres[labels] + rng.standard_normal((60, 5)))
+    centres = 1.5 * rng.standard_normal((5, 4))
+    labels = rng.integers(0, 5, 40)
+    X = tasks.whitened(centres[labels] + rng.standard_normal((40, 4)))
     return X, np.eye(5)[labels] - 0.2
 
 

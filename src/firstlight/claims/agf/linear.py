@@ -135,10 +135,10 @@ def greedy_low_rank(setting: Setting) -> Outcome:
     """Algorithm 3 against the closed form of AGF's cost phase and against gradient flow."""
     import numpy as np
 
-    seeds = setting.seeds_or(range(setting.choose(quick=3, paper=20)))
+    seeds = setting.seeds_or(range(setting.choose(quick=2, paper=20)))
     errors, above = [], 0
     for seed in seeds:
-        network = _figure_4(False, seed, 6)
+        network = _figure_4(False, seed, setting.choose(quick=4, paper=8))
         path, _ = network.greedy()
         levels = np.array([network.loss(beta) for beta in path])
         best = network.best_levels

@@ -242,7 +242,7 @@ def tight_bound(setting: Setting) -> Outcome:
         starts = [rng.uniform(0.5, 3.0, 6 * N) for _ in range(setting.choose(quick=1, paper=4))]
         ends = [
             minimize(
-                gain, start, args=(N,), method="L-BFGS-B", options={"maxiter": setting.choose(quick=60, paper=600)}
+                gain, start, args=(N,), method="L-BFGS-B", options={"maxiter": setting.choose(quick=25, paper=600)}
             )
             for start in starts
         ]
@@ -322,14 +322,14 @@ def _clean_case(scale: str, seed: int):
     from firstlight.theories import agf
 
     # Twice a frequency must not be one that is still to be learned: squares that do not cancel would help it along.
-    p, H, size = (7, 10, 6.0) if scale == "quick" else (11, 33, 8.0)
-    x = agf.harmonic_template(p, {1: size, 3: size / 2})
+    p, H, coefficients = (7, 10, {1: 6.0, 3: 3.0}) if scale == "quick" else (11, 33, {1: 8.0, 3: 4.0})
+    x = agf.harmonic_template(p, coefficients)
     task = agf.Template(f"Z{p}", x)
     theta = task.problem.initial(width=H, alpha=1e-2, seed=seed)
-    # The quick check ends on the first plateau, which is at a fifth of the first level.
+    # The quick check ends on the first plateau, far from the second jump.
     steps = agf.predict(task.problem, theta, learned=0.21 if scale == "quick" else 0.02, progress=1e-9)
     end = (1.4 if scale == "quick" else 1.2) * float(steps.jump_times[-1])
-    times = np.concatenate([[0.0], np.geomspace(end / 1000, end, 400)])
+    times = np.concatenate([[0.0], np.geomspace(end / 1000, end, 200 if scale == "quick" else 400)])
     run = agf.follow(task.problem, theta, times, solver="lsoda", rtol=1e-5)
     return task, theta, steps, run
 

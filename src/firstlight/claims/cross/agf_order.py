@@ -78,11 +78,11 @@ def _learned_order(name: str, setting: Setting) -> dict[str, float]:
     rank = {c.label: i for i, c in enumerate(sorted(components, key=lambda c: (-c.dim, c.label)))}
     x = sum(4.0 * 0.6 ** rank[c.label] * c.project(np.eye(group.order)[group.identity]) for c in components)
     task = agf.Template(group, x)
-    theta = task.problem.initial(width=setting.choose(quick=10, paper=48), alpha=1e-2, seed=setting.seeds_or((0,))[0])
+    theta = task.problem.initial(width=setting.choose(quick=8, paper=48), alpha=1e-2, seed=setting.seeds_or((0,))[0])
     slowest = 1 / (3 * task.order[-1].utility)
     end = 3.0 * slowest / float(np.linalg.norm(theta, axis=1).max())
-    times = np.concatenate([[0.0], np.geomspace(end / 300, end, 150)])
-    run = agf.follow(task.problem, theta, times, solver="lsoda", rtol=1e-4)
+    times = np.concatenate([[0.0], np.geomspace(end / 300, end, 100)])
+    run = agf.follow(task.problem, theta, times, solver="lsoda", rtol=setting.choose(quick=1e-3, paper=1e-5))
     power = np.stack([task.power(p) for p in run.params])
     place = {c.label: i for i, c in enumerate(task.components)}
     return {one.label: agf.crossing(run.times, 1 - power[:, place[one.label]], 0.5) for one in task.order}
