@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from firstlight import features, groups
-from firstlight.features.content import chance_content, chance_dominance, chance_purity, dominates
+from firstlight.features import chance_content, chance_dominance, chance_purity, dominates
 from firstlight.theories import li2
 
 NAMED = ("Z7", "Z8", "S3", "D5", "Q8", "A4", "S4")

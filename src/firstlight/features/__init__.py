@@ -10,7 +10,14 @@ Nothing here imports JAX; functions of arrays take those of NumPy, JAX and torch
 from firstlight.features.alignment import cosine, decay_budget, pearson
 from firstlight.features.ascent import Ascent, ascend, random_starts
 from firstlight.features.census import census, curvature, energy_hessian, signature
-from firstlight.features.content import irrep_content, purity
+from firstlight.features.content import (
+    chance_content,
+    chance_dominance,
+    chance_purity,
+    dominates,
+    irrep_content,
+    purity,
+)
 from firstlight.features.energy import GroupEnergy, energy, energy_gradient, numpy_activation
 from firstlight.features.kernel_matrices import kernel_agop, kernel_fact
 from firstlight.features.matrices import (
@@ -52,9 +59,13 @@ __all__ = [
     "budget_to_align",
     "census",
     "centred",
+    "chance_content",
+    "chance_dominance",
+    "chance_purity",
     "cosine",
     "curvature",
     "decay_budget",
+    "dominates",
     "energy",
     "energy_gradient",
     "energy_hessian",

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from firstlight import features, flow, groups, models, tasks
-from firstlight.features.content import dominates
+from firstlight.features import dominates
 from firstlight.records import RunRecord, RunSpec, Table
 from firstlight.theories import li2
 from firstlight.theories.li2 import lens, view

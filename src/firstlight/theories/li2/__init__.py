@@ -51,7 +51,7 @@ from firstlight.theories.li2.muon import (
     selection,
     winner,
 )
-from firstlight.theories.li2.prediction import Prediction, boundary_constant, predict
+from firstlight.theories.li2.prediction import MEASURED, Prediction, boundary_constant, measured_constant, predict
 from firstlight.theories.li2.reconstruction import (
     nodes_needed,
     pairs_needed,
@@ -67,6 +67,7 @@ LENSES = (LENS,)
 __all__ = [
     "LENS",
     "LENSES",
+    "MEASURED",
     "Agreement",
     "BoundaryFit",
     "LazyFlow",
@@ -98,6 +99,7 @@ __all__ = [
     "lemma_1_agreement",
     "locate_boundary",
     "measure",
+    "measured_constant",
     "memorise",
     "memory_energy",
     "memory_shape",

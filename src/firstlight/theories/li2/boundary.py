@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int, Real
 
-from firstlight.features import GroupEnergy, ascend, irrep_content, maxima
-from firstlight.features.content import dominates
+from firstlight.features import GroupEnergy, ascend, dominates, irrep_content, maxima
 from firstlight.features.maxima import require_features
 from firstlight.groups import Group
 from firstlight.tasks.splitting import train_count

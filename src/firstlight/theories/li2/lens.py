@@ -14,8 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from firstlight import flow
-from firstlight.features import centred, irrep_content, purity
-from firstlight.features.content import dominates
+from firstlight.features import centred, dominates, irrep_content, purity
 from firstlight.groups import Group
 from firstlight.models import Activation, Deep, TwoLayer
 from firstlight.tasks import Split, Task

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from firstlight import flow, groups
-from firstlight.features.content import chance_dominance, chance_purity
+from firstlight.features import chance_dominance, chance_purity
 from firstlight.records import FigureData, GroupTask, RunRecord, RunSpec, figure
 from firstlight.tasks.splitting import train_count
 from firstlight.theories.li2.lens import observe
