@@ -22,11 +22,16 @@ def test_links_lead_to_files() -> None:
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
-def test_the_example_runs() -> None:
-    (example,) = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    small = example.replace("Z71", "Z7").replace("inputs=142, width=2048, outputs=71", "inputs=14, width=32, outputs=7")
+def test_the_examples_run() -> None:
+    network, digits, probe, staircase = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    for large, small in ("Z71", "Z7"), ("142", "14"), ("2048", "32"), ("outputs=71", "outputs=7"), ("180", "3"):
+        network = network.replace(large, small)
     scope: dict = {}
-    exec(small.replace("steps=180", "steps=3"), scope)
+    for example in (network, digits, probe, staircase):
+        exec(example, scope)
     assert scope["run"].status == "finished"
+    assert scope["digits"].score(scope["X"][1000:], scope["y"][1000:]) > 0.95
+    levels = scope["agf"].predict(scope["problem"], scope["problem"].initial(width=4, alpha=1e-6)).levels
+    assert levels.round(6).tolist() == [1.25, 0.25, 0.0]
     assert OPEN in README
     assert CLOSE in README
