@@ -38,6 +38,11 @@ def test_the_exact_flow_is_that_of_the_network():
     np.testing.assert_allclose(np.asarray(model(X))[:, 0], X @ exact.params[-1], rtol=1e-4)
 
 
+def test_the_exact_flow_ends_at_large_coefficients_too():
+    run = agf.diagonal_flow(np.eye(2), np.array([40.0, -9.0]), 0.1, 20.0)
+    np.testing.assert_allclose(run.final, [40.0, -9.0], rtol=1e-6)
+
+
 def exact_uv(beta, alpha):
     x = np.arcsinh(beta / alpha**2) / 2
     return np.sqrt(2) * alpha * np.cosh(x), np.sqrt(2) * alpha * np.sinh(x)

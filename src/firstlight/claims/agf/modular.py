@@ -435,7 +435,7 @@ def figure_6(setting: Setting) -> Outcome:
         figure.curves(
             series,
             x=axis,
-            y="share of the template's component in the outputs",
+            y="share learned",
             title="Stepwise Fourier decomposition",
             caption="Solid: gradient flow. Dashed: AGF from the same initialisation.",
         ),

@@ -193,7 +193,9 @@ def diagonal_flow(
     H, b = X.T @ X / n, X.T @ y / n
 
     def beta(S: np.ndarray) -> np.ndarray:
-        return (np.exp(2 * eta * np.minimum(S - 1, 0.2)) - np.exp(2 * eta * np.minimum(-S - 1, 0.2))) / 2
+        # Trial steps may go far beyond the solution; exponents are kept where they do not overflow.
+        up, down = (np.exp(np.minimum(2 * eta * (sign * S - 1), 150.0)) for sign in (1, -1))
+        return (up - down) / 2
 
     def jacobian(t: float | int, S: np.ndarray) -> np.ndarray:
         return -H * (2 * eta * np.sqrt(beta(S) ** 2 + np.exp(-4 * eta)))
