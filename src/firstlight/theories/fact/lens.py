@@ -62,7 +62,8 @@ def budget(spec: RunSpec, step: int) -> float:
     0.5
     """
     optimizer = spec.optimizer
-    shape = np.asarray(flow.schedule(optimizer.schedule, jnp.arange(step), spec.steps), dtype=float)
+    at = jax.vmap(lambda i: flow.schedule(optimizer.schedule, i, spec.steps))
+    shape = np.asarray(at(jnp.arange(step)), dtype=float)
     momentum = (optimizer.momentum or 0.0) if optimizer.name == "sgd" else 0.0
     return features.decay_budget([optimizer.learning_rate * float(shape.sum())], optimizer.weight_decay, momentum)
 

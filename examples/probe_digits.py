@@ -1,0 +1,41 @@
+"""A perceptron learns digits; a watch says of each of its layers when it has become what the loss asks for.
+
+Run it with `python examples/probe_digits.py`; it prints a table and, given a path, saves the picture there. It needs
+PyTorch.
+"""
+
+import sys
+
+import torch
+from torch import nn
+
+from firstlight import plots, probes
+from firstlight.probes.experiments.perceptrons import digits
+
+EPOCHS = 300
+
+
+def main(path: str | None = None) -> float:
+    """FACT's alignment with the first layer's features at the end of training."""
+    torch.manual_seed(0)
+    images = digits().first(512)
+    x, y = torch.from_numpy(images.X), nn.functional.one_hot(torch.from_numpy(images.labels)).float()
+    model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.2, momentum=0.9, weight_decay=3e-3)
+    schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 4 * EPOCHS)
+    watch = probes.Watch(model, nn.MSELoss(), [(x, y)], optimizer, every=EPOCHS)
+    for _ in range(EPOCHS):
+        for rows in torch.randperm(len(x)).split(128):
+            optimizer.zero_grad()
+            nn.functional.mse_loss(model(x[rows]), y[rows]).backward()
+            optimizer.step()
+            watch.step()
+            schedule.step()
+    print(watch.history()[["step", "layer", "FACT", "√AGOP", "budget", "verdict"]].round(3).to_string(index=False))
+    if path:
+        print(plots.save(watch.figure_data(), path))
+    return watch.last["0.weight"].alignments["FACT"]
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:2])

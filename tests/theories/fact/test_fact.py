@@ -1,0 +1,143 @@
+"""Exact results of the theory against brute force, the moving-average law against a solved flow, and the guide."""
+
+import doctest
+from pathlib import Path
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from firstlight import features, models, runs, tasks
+from firstlight.records import spec_from_mapping
+from firstlight.theories import fact
+from firstlight.theories.fact import lens
+
+
+def test_layer_features_are_sums_over_samples_of_automatic_derivatives():
+    split = tasks.group_task("Z3").split(fraction=0.9, seed=0)
+    model = models.Deep.init(jax.random.key(0), inputs=6, widths=(5, 5), outputs=3, residual=True, bias=True)
+    found = fact.layer_features(model, split.train_inputs, split.train_targets, weight_decay=0.2)
+    with jax.enable_x64(True):
+        weights = [np.asarray(W, float) for W in model.weights]
+        biases = [np.asarray(b, float) for b in model.biases]
+        X, Y = jnp.asarray(split.train_inputs.dense(), float), jnp.eye(3)[split.train_targets]
+
+        def output(x, W, shift):
+            """The network of one sample with the middle layer's matrix and a shift of its outputs written out."""
+            h = jax.nn.relu(x @ weights[0] + biases[0])
+            h2 = jax.nn.relu(h + h @ W + biases[1] + shift)
+            return h2 @ weights[2] + biases[2]
+
+        def loss(x, y, W, shift):
+            miss = output(x, W, shift) - y
+            return jnp.sum((miss - miss.mean()) ** 2)
+
+        W, zero = jnp.asarray(weights[1]), jnp.zeros(5)
+        G = np.mean([jax.grad(loss, 2)(x, y, W, zero) for x, y in zip(X, Y, strict=True)], axis=0)
+        deltas = np.stack([W @ jax.grad(loss, 3)(x, y, W, zero) for x, y in zip(X, Y, strict=True)])
+        slopes = np.stack([jax.jacobian(output, 2)(x, W, zero) @ W.T for x in X])
+    layer = found["weights.1"]
+    np.testing.assert_allclose(layer.gradient, G, atol=1e-7)
+    np.testing.assert_allclose(layer.fact, -weights[1] @ G.T / 0.2, atol=1e-6)
+    np.testing.assert_allclose(layer.enfa, features.average_outer_product(deltas), atol=1e-6)
+    np.testing.assert_allclose(layer.agop, features.average_outer_product(slopes), atol=1e-6)
+
+
+def test_the_moving_average_law_predicts_the_features_of_a_flow():
+    """Solve gradient flow, keep FACT along it, and get WWᵀ back from the law alone."""
+    rng = np.random.default_rng(0)
+    lam, times = 0.1, np.linspace(0.0, 10.0, 401)
+    with jax.enable_x64(True):
+        X, Y = jnp.asarray(rng.standard_normal((20, 4))), jnp.asarray(rng.standard_normal((20, 2)))
+
+        def loss(theta):
+            return jnp.mean(jnp.sum((jnp.tanh(X @ theta[0]) @ theta[1] - Y) ** 2, axis=1))
+
+        def field(t, theta, args):
+            return jax.tree.map(lambda w, g: -g - lam * w, theta, jax.grad(loss)(theta))
+
+        start = (jnp.asarray(rng.standard_normal((4, 6))), jnp.asarray(rng.standard_normal((6, 2))))
+        solved = diffrax.diffeqsolve(
+            diffrax.ODETerm(field), diffrax.Tsit5(), 0.0, 10.0, 0.01, start,
+            saveat=diffrax.SaveAt(ts=jnp.asarray(times)), stepsize_controller=diffrax.PIDController(1e-9, 1e-9),
+        )  # fmt: skip
+        G = np.asarray(jax.vmap(jax.grad(loss))(solved.ys)[0])
+        W = np.asarray(solved.ys[0])
+    facts = np.stack([features.fact(w, g, lam) for w, g in zip(W, G, strict=True)])
+    predicted = features.averaged_nfm(features.nfm(W[0]), facts, times, lam)
+    exact = np.stack([features.nfm(w) for w in W])
+    assert np.abs(predicted - exact).max() < 2e-3 * np.abs(exact).max()
+    # The error is that of linear interpolation: half the spacing, a quarter of it.
+    coarse = features.averaged_nfm(features.nfm(W[0]), facts[::2], times[::2], lam)
+    ratio = np.abs(coarse - exact[::2]).max() / np.abs(predicted - exact).max()
+    assert 3 < ratio < 5
+
+
+def test_balanced_minimisers_are_where_training_ends():
+    rng = np.random.default_rng(1)
+    problem = fact.LinearProblem(np.eye(4), rng.standard_normal((4, 2)), weight_decay=0.05, kappa=0.5)
+    exact = fact.balanced_minimiser(problem, depth=3, width=5)
+    start = fact.linear_init(0, 4, 2, width=5, depth=3)
+    trained = fact.train_linear(problem, start, rate=0.05, momentum=0.9, steps=4000)
+    assert problem.loss(trained) == pytest.approx(problem.loss(exact), rel=1e-9)
+    assert fact.imbalance(trained) < 1e-6
+    eps, G = 1e-6, problem.gradients(start)[1]
+    moved = [W.copy() for W in start]
+    moved[1][2, 3] += eps
+    slope = (problem.loss(moved) - problem.loss(start)) / eps
+    assert slope == pytest.approx(G[2, 3] + 0.05 * start[1][2, 3], rel=1e-4)
+    with pytest.raises(ValueError, match="needs whitened inputs"):
+        fact.balanced_minimiser(fact.LinearProblem(2 * np.eye(4), problem.T, 0.05, 0.5), 3, 5)
+    with pytest.raises(ValueError, match="width must be at least 2"):
+        fact.balanced_minimiser(problem, 3, 1)
+    with pytest.raises(ValueError, match="width must be at least 4"):
+        fact.minimise(fact.Separation.of(0.1, 1e-3, 1e-5), width=2)
+
+
+@pytest.fixture(scope="module")
+def record():
+    return runs.run(
+        spec_from_mapping(
+            {
+                "task": {"group": "Z5", "split": {"fraction": 0.9}},
+                "model": {"width": 32},
+                "steps": 2000,
+                "recording": {"every": 500},
+                "lenses": ["fact"],
+                "optimizer": {"name": "sgd", "learning_rate": 0.2, "weight_decay": 0.01, "momentum": 0.9},
+            }
+        )
+    )
+
+
+def test_the_lens_sees_features_become_fact(record):
+    values = runs.summarise(record)["fact"]
+    assert values["budget"] == pytest.approx(0.01 * 0.2 * 2000 / 0.1, rel=1e-5)
+    for layer in ("W", "V"):
+        assert values["alignments"][layer]["FACT"] > 0.999
+        assert values["size"][layer] == pytest.approx(1, abs=0.02)
+        assert record.table[f"fact.{layer}.fact"][0] < 0.9
+    assert "long enough" in values["story"]
+    assert lens.figure_data(record)[0].kind == "panels"
+
+
+def test_the_lens_says_when_fact_cannot_hold(record):
+    def told(**changes):
+        optimizer = record.spec.optimizer.model_copy(update=changes)
+        return lens.summarise(
+            record.model_copy(update={"spec": record.spec.model_copy(update={"optimizer": optimizer})})
+        )
+
+    assert "Without weight decay" in told(weight_decay=0.0)["story"]
+    assert "decoupled decay of adamw" in told(name="adamw", momentum=None)["story"]
+    assert "below 1: too short" in told(learning_rate=1e-3)["story"]
+
+
+def test_guide():
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    guide = str(Path(__file__).parents[3] / "docs" / "fact.md")
+    failed, attempted = doctest.testfile(guide, module_relative=False, encoding="utf-8", optionflags=flags)
+    assert attempted > 12
+    assert failed == 0
