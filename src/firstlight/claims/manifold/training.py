@@ -19,7 +19,7 @@ def two_rates(setting: Setting) -> Outcome:
 
     seed = setting.seeds_or((0,))[0]
     sizes = setting.choose(quick=(4, 2, 5, 1), paper=(12, 5, 16, 3))
-    ratios = setting.choose(quick=(1.0, 10.0, 100.0, 300.0), paper=(1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0))
+    ratios = setting.choose(quick=(1.0, 10.0, 100.0, 300.0), paper=(1.0, 10.0, 100.0, 1e3, 1e4, 1e5))
     problem, W = random_problem(seed, "tanh", lam=0.1, bias=False, sizes=sizes)
     times = np.linspace(0.0, 6.0, 13)
     limit = manifold.resolved_flow(problem, W, times)

@@ -53,7 +53,7 @@ def two_rate_flow(problem: Isolated, layers: Layers, ratio: float, times: Times,
     >>> from firstlight.theories.manifold.isolated import isolate
     >>> problem = isolate(tasks.group_task("Z3", encoding="summed").split(fraction=0.9), "tanh", lam=0.1)
     >>> start = best_layers(problem, np.random.default_rng(0).standard_normal((3, 4)))
-    >>> two_rate_flow(problem, start, 10.0, [0.0, 0.1]).status
+    >>> two_rate_flow(problem, start, 10.0, [0.0, 0.1], solver="tsit5").status
     'finished'
     """
     require_decay(problem.lam)
