@@ -79,6 +79,10 @@ class LinearNetwork:
         Each stage adds the top singular mode of −∇L to the factors and minimises the loss over them. Where Σ_xx
         commutes the minimum stays in the chosen modes, which are those of largest σ, not of largest μ.
         """
+        with threadpool_limits(limits=1, user_api="blas"):
+            return self._greedy()
+
+    def _greedy(self) -> tuple[np.ndarray, np.ndarray]:
         beta, path, sigmas = np.zeros(self.target.shape), [np.zeros(self.target.shape)], []
         left, right = np.zeros((self.target.shape[0], 0)), np.zeros((self.target.shape[1], 0))
         for k in range(self.rank):
@@ -113,8 +117,7 @@ class LinearNetwork:
         >>> LinearNetwork(np.eye(2), np.diag([2.0, 1.0]), 2).predict().jump_times.round(6)
         array([0.5, 1. ])
         """
-        with threadpool_limits(limits=1, user_api="blas"):
-            path, sigmas = self.greedy()
+        path, sigmas = self.greedy()
         levels = [self.loss(beta) for beta in path]
         return self._staircase(levels, sigmas, path)
 
