@@ -2,8 +2,8 @@
 
 from firstlight.claims.claim import Claim, Outcome, Setting
 
-STEEPER = 0.15
-"""By how much the drift of the plain energy must exceed that of the residualised one."""
+SIGMAS = 3.0
+"""By how many standard errors n/(M ln M) must be seen to grow."""
 _ENERGIES = {"plain energy": False, "residualised energy": True}
 
 
@@ -14,16 +14,19 @@ def survival_boundary(setting: Setting) -> Outcome:
     from firstlight import groups
     from firstlight.theories import li2
 
-    seeds = setting.seeds_or(range(setting.choose(quick=2, paper=10)))
-    orders = np.array(setting.choose(quick=(11, 17, 23), paper=(11, 17, 23, 31, 41, 61, 101, 127)))
+    seeds = setting.seeds_or(range(setting.choose(quick=3, paper=10)))
+    orders = np.array(setting.choose(quick=(11, 23), paper=(11, 17, 23, 31, 41, 61, 101, 127)))
     evaluations, nodes = setting.choose(quick=(5, 6), paper=(9, 12))
     p50 = {}
     for i, M in enumerate(orders):
         for label, residualised in _ENERGIES.items():
             setting.progress(0.7 * i / len(orders), f"Z{M}, {label}")
             found = li2.locate_boundary(groups.cyclic(int(M)), seeds, residualised, nodes, evaluations)
-            p50.setdefault(label, []).append(float(np.exp(np.log(found).mean())))
-    fits = {label: li2.fit_boundary(orders, np.array(p)) for label, p in p50.items()}
+            p50.setdefault(label, []).append(found)
+    each = np.repeat(orders, len(seeds))
+    fits = {label: li2.fit_boundary(each, np.concatenate(p)) for label, p in p50.items()}
+    p50 = {label: [float(np.exp(np.log(found).mean())) for found in p] for label, p in p50.items()}
+    c = {label: np.array(p) * orders / np.log(orders) for label, p in p50.items()}
     by_dim = {}
     multiples = setting.choose(quick=(1.7, 2.2, 2.8, 3.4), paper=(1.2, 1.5, 1.8, 2.1, 2.4, 2.8, 3.2, 3.7, 4.3, 5.0))
     for i, name in enumerate(setting.choose(quick=("D13",), paper=("D23", "A5", "S4"))):
@@ -31,12 +34,13 @@ def survival_boundary(setting: Setting) -> Outcome:
         by_dim[name] = _by_dimension(name, multiples, seeds)
     largest = {name: c[max(c)] / c[min(c)] for name, c in by_dim.items()}
     plain, residual = (fits[label] for label in _ENERGIES)
-    holds = plain.drift > residual.drift + STEEPER and _no_square(by_dim)
+    first, last = ([values[end] for values in c.values()] for end in (0, -1))
+    holds = plain.drift > SIGMAS * plain.drift_error and plain.drift > residual.drift and _no_square(by_dim)
     return Outcome(
         "holds-as-corrected" if holds else "fails",
         {
             "p₅₀": {label: dict(zip(map(str, orders.tolist()), p, strict=True)) for label, p in p50.items()},
-            "n/(M ln M)": {label: list(fit.c) for label, fit in fits.items()},
+            "n/(M ln M)": {label: list(values) for label, values in c.items()},
             "power of M in n": {label: [fit.power, fit.power_error] for label, fit in fits.items()},
             "power of M in n/(M ln M)": {label: [fit.drift, fit.drift_error] for label, fit in fits.items()},
             "n/(M ln M) by dimension, residualised": by_dim,
@@ -44,9 +48,9 @@ def survival_boundary(setting: Setting) -> Outcome:
         },
         {"power of M in n/(M ln M)": 0.0, "n/(M ln M) by dimension": "∝ d² as printed"},
         evidence=(
-            f"n/(M ln M) of the plain energy grows from {plain.c[0]:.2f} at M = {orders[0]} to {plain.c[-1]:.2f} at "
-            f"M = {orders[-1]}, n ∝ M^{plain.power:.2f}; residualised it goes from {residual.c[0]:.2f} to "
-            f"{residual.c[-1]:.2f}. Between irreps of different dimension it changes by "
+            f"n/(M ln M) of the plain energy grows from {first[0]:.2f} at M = {orders[0]} to {last[0]:.2f} at "
+            f"M = {orders[-1]}, n ∝ M^{plain.power:.2f}; residualised it goes from {first[1]:.2f} to {last[1]:.2f}. "
+            "Between irreps of different dimension it changes by "
             + ", ".join(f"{ratio:.2f} ({name})" for name, ratio in largest.items())
             + ", where d² would be "
             + ", ".join(f"{(max(c) / min(c)) ** 2:.1f}" for c in by_dim.values())
@@ -94,7 +98,7 @@ def _boundary_figure(orders, p50):
         x=figure.Axis("group order M", scale="log"),
         y=figure.Axis("data fraction at which half of the maxima survive", scale="log"),
         title="How much data keeps the maxima of the energy",
-        caption="A maximum survives if an ascent that starts there keeps more than half of its weights in its irrep.",
+        caption="A maximum survives if an ascent that starts there keeps its irrep, half way above chance or more.",
     )
 
 
@@ -107,14 +111,15 @@ THEOREM_4 = Claim(
         "d_k-dimensional irreps with probability at least 1 − δ."
     ),
     corrected=(
-        "For M from 11 to 127, n at which half of the maxima survive grows like M^1.81 for the energy as defined: "
-        "n/(M ln M) goes from 2.7 to 9.7. With labels from which indicators of the single factors are regressed out, a "
-        "stand-in for the S⁻¹ of eq. 5, it goes from 2.1 to 3.7, nearer to M ln M but still with a drift of M^0.24. A "
-        "factor d² is not seen. These are measurements, not a theorem."
+        "For M from 11 to 127, n at which half of the maxima survive grows like M^1.80 for the energy as defined: "
+        "n/(M ln M) goes from 2.8 to 9.7. With labels from which indicators of the single factors are regressed out, a "
+        "stand-in for the S⁻¹ of eq. 5, it goes from 2.2 to 3.6, nearer to M ln M but still with a drift of M^0.23. It "
+        "rises with d, by a factor 1.2 from d = 1 to 2 (D23), 1.2 from 3 to 5 (A5), far less than d². These are "
+        "measurements, not a theorem."
     ),
-    counterexample="n/(M ln M) of the plain energy is 2.7 at M = 11 and 9.7 at M = 127; residualised 2.1 and 3.7.",
+    counterexample="n/(M ln M) of the plain energy is 2.8 at M = 11 and 9.7 at M = 127; residualised 2.2 and 3.6.",
     check=survival_boundary,
     expected_verdict="holds-as-corrected",
-    tolerance={"excess of the drift": STEEPER},
-    tolerance_reason="over two seeds a boundary is known to some 5 %, its drift over a factor 2 in M to some 0.1",
+    tolerance={"drift of the plain energy, in standard errors": SIGMAS},
+    tolerance_reason="the error is that of a line through the boundaries of all seeds, some 10 % apart",
 )

@@ -1,8 +1,8 @@
 """Grokking in modular addition, with weight decay and without (Figure 2)."""
 
 from firstlight.claims.claim import Claim, Outcome, Setting
+from firstlight.records.learned import LEARNED
 
-LEARNED = 0.99
 """The accuracy at which a set counts as learned."""
 
 WATCH = 100

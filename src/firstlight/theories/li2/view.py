@@ -77,13 +77,16 @@ def _labels(record: RunRecord) -> list[str]:
 
 
 def _learned(record: RunRecord) -> int:
-    """How many nontrivial components rule more nodes than of as many random ones, by three standard errors."""
+    """How many nontrivial components rule more nodes than of as many random ones, by three standard errors.
+
+    Where chance is next to nothing its error is taken for that of one node, so that three stray nodes are no rule.
+    """
     group = _group(record)
     if "li2.nodes" not in record.table or group is None:
         return 0
     model = record.spec.model
     K, chance = model.width if model.kind == "two_layer" else model.widths[0], chance_dominance(group, _halves(record))
-    level = chance + 3 * np.sqrt(chance * (1 - chance) / K)
+    level = chance + 3 * np.sqrt(chance * (1 - chance) / K + 1 / K**2)
     return int(np.sum((record.table["li2.nodes"][-1] > level)[1:]))
 
 
