@@ -140,10 +140,10 @@ class Accumulator:
                 gradient = deltas.get(use.edge.node)
                 if gradient is None or not layer.takes(use):
                     continue
-                delta = layer.deltas(use, gradient).to(W.dtype) * factor
-                total.add(layer, W, use, delta, self.keep_outputs)
+                delta = layer.deltas(use, gradient).to(W.dtype)
+                total.add(layer, W, use, delta, factor, self.keep_outputs)
                 if n:
-                    total.add_error(layer, W, use, delta, n)
+                    total.add_error(layer, W, use, delta, factor, n)
 
 
 def _backward(

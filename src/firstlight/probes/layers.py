@@ -8,7 +8,10 @@ from jaxtyping import Float
 
 from firstlight.probes.uses import Unusable, Use
 
-ERROR_SAMPLES = 32
+CHEAPER = 1.6
+"""nK² operations at the outputs are fewer than nKd + nd² at the inputs while K is below the golden ratio times d."""
+
+ERROR_SAMPLES = 8
 """Samples of each batch from which the error of a projected AGOP is estimated."""
 
 Stack = Float[torch.Tensor, "g d K"]
@@ -77,26 +80,31 @@ class Layer:
 class Sums:
     """Second moments of what comes back to a layer: at its outputs (g, K, K), at its inputs (g, d, d), or both.
 
-    Uses in the layer's own direction are kept where there are fewer directions, or at the outputs when the backward
-    matrices are wanted; a transposed use of a tied weight lives at the layer's inputs.
+    Uses in the layer's own direction are kept where that is cheaper, or at the outputs when the backward matrices are
+    wanted; a transposed use of a tied weight lives at the layer's inputs.
     """
 
     at_outputs: torch.Tensor | None = None
     at_inputs: torch.Tensor | None = None
     fourth: float = 0.0
 
-    def add(self, layer: Layer, W: Stack, use: Use, delta: torch.Tensor, keep_outputs: bool) -> None:
-        """Add Σ ggᵀ over rows."""
+    def add(
+        self, layer: Layer, W: Stack, use: Use, delta: torch.Tensor, factor: float | int, keep_outputs: bool
+    ) -> None:
+        """Add factor²·Σ ggᵀ over rows."""
+        square = float(factor) ** 2
         if use.in_axis != layer.in_axis:
             if layer.basis is not None:
                 delta = delta @ layer.basis
-            self.at_inputs = _added(self.at_inputs, delta)
-        elif keep_outputs or W.shape[2] <= W.shape[1]:
-            self.at_outputs = _added(self.at_outputs, delta)
+            self.at_inputs = _added(self.at_inputs, delta, square)
+        elif keep_outputs or W.shape[2] <= CHEAPER * W.shape[1]:
+            self.at_outputs = _added(self.at_outputs, delta, square)
         else:
-            self.at_inputs = _added(self.at_inputs, delta @ W.transpose(1, 2))
+            self.at_inputs = _added(self.at_inputs, delta @ W.transpose(1, 2), square)
 
-    def add_error(self, layer: Layer, W: Stack, use: Use, delta: torch.Tensor, samples: int) -> None:
+    def add_error(
+        self, layer: Layer, W: Stack, use: Use, delta: torch.Tensor, factor: float | int, samples: int
+    ) -> None:
         """Add Σ_i ‖g_i‖⁴, which bounds the variance of Σ_i g_ig_iᵀ over random projections, from a few samples.
 
         Rows may run over samples first or over positions first, which the graph does not tell: the larger value counts.
@@ -110,13 +118,14 @@ class Sums:
         values = []
         by_sample = delta.reshape(groups, samples, rows // samples, -1)[:, :few]
         by_position = delta.reshape(groups, rows // samples, samples, -1)[:, :, :few].transpose(1, 2)
-        for one in (by_sample, by_position) if rows > samples else (by_sample,):
+        known = rows == samples or use.kind == "convolution"
+        for one in (by_sample,) if known else (by_sample, by_position):
             if own and layer.side == "in":
                 one = one @ W.transpose(1, 2)[:, None]
             elif not own and layer.basis is not None:
                 one = one @ layer.basis
             values.append(float((one**2).sum(dim=(0, 2, 3)).square().sum()))
-        self.fourth += max(values) * samples / few
+        self.fourth += float(factor) ** 4 * max(values) * samples / few
 
     def averaged(self, total: float | int) -> "Sums":
         """The sums divided by a number of samples."""
@@ -124,10 +133,10 @@ class Sums:
         return Sums(outputs, inputs, self.fourth / total**2)
 
 
-def _added(total: torch.Tensor | None, rows: Float[torch.Tensor, "g rows k"]) -> torch.Tensor:
+def _added(total: torch.Tensor | None, rows: Float[torch.Tensor, "g rows k"], square: float) -> torch.Tensor:
     if total is None:
         total = torch.zeros(rows.shape[0], rows.shape[2], rows.shape[2], dtype=rows.dtype, device=rows.device)
-    return total.baddbmm_(rows.transpose(1, 2), rows)
+    return total.baddbmm_(rows.transpose(1, 2), rows, alpha=square)
 
 
 @dataclass(frozen=True)

@@ -66,6 +66,7 @@ def _without(W, *, first: bool, last: bool):
 def powers_by_depth(setting: Setting) -> Outcome:
     """Networks trained from PyTorch's initialisation; cosines of AGOP's powers and of FACT with W₁ᵀW₁."""
     import numpy as np
+    from threadpoolctl import threadpool_limits
 
     from firstlight import features
     from firstlight.records import figure
@@ -82,9 +83,9 @@ def powers_by_depth(setting: Setting) -> Outcome:
     for i, depth in enumerate(depths):
         setting.progress(i / len(depths), f"{depth} layers")
         start = fact.linear_init(seed, 10, 5, width, depth)
-        weights = fact.train_linear(
-            problem, start, rate=0.02, momentum=0.9, steps=setting.choose(quick=2500, paper=6000)
-        )
+        # Products with ten columns only wait for each other on several threads.
+        with threadpool_limits(1, user_api="blas"):
+            weights = fact.train_linear(problem, start, rate=0.02, momentum=0.9, steps=steps)
         N, A = features.nfm(weights[0]), fact.layer_agops(weights)[0]
         cosines = [float(features.cosine(features.matrix_power(A, s, floor=1e-9), N)) for s in powers]
         series.append(figure.Series(f"L = {depth}", powers, np.array(cosines)))
