@@ -66,7 +66,8 @@ def choice_of_update(setting: Setting) -> Outcome:
     from firstlight.claims.fact.rfm_parity import accuracies
     from firstlight.rfm import FeatureMatrices, Gaussian, Rule, updated
 
-    seed = setting.seeds_or((0,))[0]
+    seeds = setting.seeds_or(range(setting.choose(quick=1, paper=3)))
+    seed = seeds[0]
     X, Y, M = _problem(seed)
     at_fixed_point = FeatureMatrices(M, None)
     fixed = {u: float(np.abs(updated(u, M, at_fixed_point) - M).max()) for u in ("fact", "fact_geometric")}
@@ -87,14 +88,15 @@ def choice_of_update(setting: Setting) -> Outcome:
         from firstlight.claims.fact.rfm_modular import accuracy_curve
         from firstlight.rfm import Quadratic
 
-        modular = {
-            name: float(accuracy_curve(31, 0.75, Quadratic(), rule, 40, seed=seed)[0][-1])
-            for name, rule in rules.items()
-        }
+        for name, rule in rules.items():
+            curves = [accuracy_curve(31, 0.75, Quadratic(), rule, 40, seed=one)[0] for one in seeds]
+            modular[name] = {"best": [float(c.max()) for c in curves], "last": [float(c[-1]) for c in curves]}
     settled = min(parity["plain, trace kept"][2:] + parity["geometric"][2:])
     holds = max(fixed.values()) < 1e-10 and asymmetry > 0.01 and settled > 0.99 and min(parity["plain"][1:]) < 0.9
     if modular:
-        holds &= modular["plain"] < 0.5 and min(modular["plain, trace kept"], modular["geometric"]) > 0.9
+        # Unscaled, the plain update ends anywhere from 0 to 1, depending on the split: that decides nothing.
+        holds &= min(modular["plain, trace kept"]["best"] + modular["geometric"]["last"]) > 0.95
+        holds &= max(modular["plain, trace kept"]["last"]) < 0.5
     return Outcome(
         "holds-as-corrected" if holds else "fails",
         {
@@ -102,13 +104,13 @@ def choice_of_update(setting: Setting) -> Outcome:
             "‖FACT − FACTᵀ‖/‖FACT‖ away from a fixed point": asymmetry,
             "parity, test accuracy over iterations": parity,
         }
-        | ({"modular addition, p = 31, test accuracy after 40 iterations": modular} if modular else {}),
+        | ({"modular addition, p = 31, test accuracy over 40 iterations": modular} if modular else {}),
         {"distance of the update of M from M where FACT = M": dict.fromkeys(fixed, 0.0)},
         evidence=(
             f"Unscaled, the plain update falls to {min(parity['plain'][1:]):.2f} on the parity of two bits (n = 500, "
-            f"ridge 1e-3), where it is said to perform well; with the trace kept it stays at {settled:.2f} or more."
+            f"ridge 1e-3), where it is said to perform well; with the trace kept it has {settled:.2f} or more."
         ),
-        seeds=(seed,),
+        seeds=seeds,
     )
 
 
@@ -134,8 +136,8 @@ APPENDIX_E = Claim(
         "performs well on tabular data and parities and is unstable on modular arithmetic; the geometric one is stable."
     ),
     corrected=(
-        "At rest they are; but the plain update performs well on parities, and on modular arithmetic, only if the "
-        "trace of M is kept, which cures the drift of its scale."
+        "At rest they are. The plain update performs well on parities only if the trace of M is kept, which cures the "
+        "drift of its scale; on modular arithmetic it then generalises and is lost again, so stop it early."
     ),
     counterexample=(
         "Parity of 2 of 50 bits, n = 500, Gaussian kernel L = 5, ridge 1e-3: the plain update without normalisation "
