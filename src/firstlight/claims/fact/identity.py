@@ -11,28 +11,22 @@ EXACT = 1e-8
 @functools.lru_cache(maxsize=16)
 def _settled(seed: int):
     """Every case brought to rest and probed, kept because three claims look at them."""
-    import torch
-
     from firstlight import probes
     from firstlight.probes.experiments.critical import settle
     from firstlight.probes.experiments.layers import CASES
+    from firstlight.probes.experiments.threads import one_thread, seeded
 
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
     found = {}
-    try:
-        with torch.random.fork_rng(devices=[]):
-            for name, make in CASES.items():
-                torch.manual_seed(seed)
+    with one_thread():
+        for name, make in CASES.items():
+            with seeded(seed):
                 case = make()
                 rest = settle(case.model, case.inputs, case.targets, case.loss_fn, case.weight_decay)
                 options = {"loss_fn": case.loss_fn, "weight_decay": case.weight_decay, "reduction": case.reduction}
                 batches = [(case.inputs, case.targets)]
                 result = probes.probe(case.model, batches, **options, backward=True, keep_matrices=True)
                 biased = probes.probe(case.model, batches, **options, with_bias=True)
-                found[name] = (rest, result, biased)
-    finally:
-        torch.set_num_threads(threads)
+            found[name] = (rest, result, biased)
     return found
 
 

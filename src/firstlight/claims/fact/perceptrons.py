@@ -13,22 +13,18 @@ DEEP = ("FACT", "√FACT·FACTᵀ", "AGOP", "√AGOP", "eNFA", "√eNFA")
 @functools.lru_cache(maxsize=16)
 def _trained(data: Path | None, name: str, n: int, recipe, probe_at: tuple[int, ...], seed: int):
     """One training with its probes, kept because several claims look at it."""
-    import torch
+    from contextlib import nullcontext
 
     from firstlight.probes.experiments import perceptrons
+    from firstlight.probes.experiments.threads import one_thread
 
     images = {
         "digits": lambda: perceptrons.digits(),
         "mnist": lambda: perceptrons.mnist(_folder(data)),
         "cifar10": lambda: perceptrons.cifar10(_folder(data)),
     }[name]()
-    threads = torch.get_num_threads()
-    if name == "digits":
-        torch.set_num_threads(1)  # matrices this small only wait for each other
-    try:
+    with one_thread() if name == "digits" else nullcontext():
         return perceptrons.train_and_probe(images.first(n), recipe, seed=seed, probe_at=probe_at, backward=True)
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _folder(data: Path | None) -> Path:
