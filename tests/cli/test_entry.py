@@ -24,6 +24,7 @@ COMMANDS = (
     ("claims", "docs"),
     ("reproduce",),
     ("report",),
+    ("rfm", "fit"),
     ("store", "check"),
     ("store", "repair"),
     ("store", "gc"),
