@@ -73,29 +73,31 @@ def probe_vs_per_sample() -> dict:
     model, batches = _perceptron()
     batches = [(x[:64], y[:64]) for x, y in batches[:2]]
     names = [name for name, p in model.named_parameters() if p.ndim == 2]
+    weights = {name: p.detach() for name, p in model.named_parameters()}
+
+    def loss(w, x, y):
+        return nn.functional.mse_loss(functional_call(model, w, (x[None],))[0], y)
+
+    def projected(w, x, r):
+        return (functional_call(model, w, (x[None],))[0] * r).sum()
 
     def per_sample():
-        weights = {name: p.detach() for name, p in model.named_parameters()}
         totals = {}
         for x, y in batches:
+            hidden = [x]
+            with torch.no_grad():
+                for layer in model:
+                    hidden.append(layer(hidden[-1]))
             signs = torch.randint(0, 2, y.shape) * 2.0 - 1
-
-            def loss(w, x, y):
-                return nn.functional.mse_loss(functional_call(model, w, (x[None],))[0], y)
-
-            def projected(w, x, r):
-                return (functional_call(model, w, (x[None],))[0] * r).sum()
-
             for function, second in ((loss, y), (projected, signs)):
                 found = vmap(grad(function), (None, 0, 0))(weights, x, second)
-                for name in names:
-                    # Wᵀ∂W of each sample is (∇_h)hᵀ; its product with itself, over ‖h‖², the outer product of ∇_h.
-                    pulled = torch.einsum("ki,nkj->nij", weights[name], found[name])
-                    size = pulled.square().sum((1, 2), keepdim=True).clamp_min(1e-30).sqrt()
-                    totals[name, function.__name__] = (
-                        pulled.sum(0),
-                        torch.einsum("nij,nkj->ik", pulled / size, pulled),
+                for name, h in zip(names, hidden[::2], strict=False):
+                    # A sample's ∂W is δhᵀ, so that δ is its product with h/‖h‖².
+                    delta = torch.einsum(
+                        "nkd,nd->nk", found[name], h / h.square().sum(1, keepdim=True).clamp_min(1e-30)
                     )
+                    pulled = delta @ weights[name]
+                    totals[name, function.__name__] = (found[name].mean(0), pulled.T @ pulled)
         return totals
 
     contestants = {"per sample": per_sample, "firstlight": lambda: _probed(model, batches, outputs=1)}

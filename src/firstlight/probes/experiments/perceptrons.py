@@ -47,9 +47,8 @@ def mnist(folder: Path) -> Images:
 
 def cifar10(folder: Path) -> Images:
     """The 4000 training images of `<folder>/cifar10_subset`, in [0, 1]."""
-    path = next((folder / "cifar10_subset").glob("*.npz"))
-    with np.load(path) as file:
-        X, labels = file["X_train"], file["y_train"]
+    with np.load(folder / "cifar10_subset" / "cifar10_4000_1000.npz") as file:
+        X, labels = file["X"], file["y"]
     return Images("CIFAR-10", (X.reshape(len(X), -1) / 255).astype(np.float32), labels.astype(np.int64))
 
 
