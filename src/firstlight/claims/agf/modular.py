@@ -305,7 +305,8 @@ def updated_utility(setting: Setting) -> Outcome:
         others = [k for k in range(1, p) if k not in (xi, p - xi)]
         at_xi = hats[0][xi] * hats[1][xi] * np.conj(hats[2][xi] * x_hat[xi])
         printed[f"p = {p}"] = float(np.real(2 / p**3 * np.sum(np.abs(x_hat[others]) ** 2) * at_xi) / U)
-    right = max(errors.values()) < 1e-8 and min(abs(v - 1) for v in printed.values()) > 0.05
+    # One counterexample is enough; a random neuron may come near the printed sum by chance.
+    right = max(errors.values()) < 1e-8 and max(abs(v - 1) for v in printed.values()) > 0.05
     return Outcome(
         "holds-as-corrected" if right else "fails",
         errors,
@@ -466,7 +467,10 @@ def figure_6(setting: Setting) -> Outcome:
         "holds" if right else "fails",
         measured,
         {"plateaus of gradient flow": law.levels[1:-1], "errors": 0.0},
-        evidence="Figure 6 has p even and H < 3p, outside the theorem's assumptions; agf.equation-9 is inside them.",
+        evidence=(
+            "One initialisation; Figure 6 has p even and H < 3p, outside the theorem's assumptions. Inside them (p = 7, "
+            "H = 21, |x̂| = 6, 3, seeds 0 to 3) the first jump is off by 0 to 2 %, the second by +11, −6, −47 and −56 %."
+        ),
         figures=shown,
         seeds=(seed,),
     )
