@@ -18,7 +18,7 @@ def two_rates(setting: Setting) -> Outcome:
     from firstlight.theories import manifold
 
     seed = setting.seeds_or((0,))[0]
-    sizes = setting.choose(quick=(4, 2, 5, 1), paper=(12, 5, 16, 3))
+    sizes = setting.choose(quick=(4, 2, 5, 1), paper=(8, 4, 10, 2))
     ratios = setting.choose(quick=(1.0, 10.0, 100.0, 300.0), paper=(1.0, 10.0, 100.0, 1e3, 1e4, 1e5))
     problem, W = random_problem(seed, "tanh", lam=0.1, bias=False, sizes=sizes)
     times = np.linspace(0.0, 6.0, 13)
