@@ -103,7 +103,7 @@ class ProbeResult:
             columns=list(measures),
             x="measure",
             y="layer",
-            value=f"{self.alignment} with WᵀW",
+            value=self.alignment,
             title="What the loss asks for against what the layers are",
             caption=f"{self.samples} samples.",
         )

@@ -86,7 +86,7 @@ def table_2(setting: Setting) -> Outcome:
         rows=[f"{name}; budget {values['budget']:.2g}" for name, values in columns.items()],
         columns=list(SHOWN),
         y="data",
-        value="Pearson correlation with WᵀW",
+        value="Pearson",
         title="First-layer features after training",
     )
     order = _ordered(columns) if setting.scale == "paper" else True
