@@ -469,7 +469,8 @@ def figure_6(setting: Setting) -> Outcome:
         {"plateaus of gradient flow": law.levels[1:-1], "errors": 0.0},
         evidence=(
             "One initialisation; Figure 6 has p even and H < 3p, outside the theorem's assumptions. Inside them "
-            "(p = 7, H = 21, |x̂| = 6 and 3, seeds 0–3) the first jump is off by 0 to 2 %, the second by +11, −6, −47 and −56 %."
+            "(p = 7, H = 21, |x̂| = 6 and 3, seeds 0 to 3) the first jump is off by 0 to 2 %, the second by +11, −6, "
+            "−47 and −56 %."
         ),
         figures=shown,
         seeds=(seed,),
