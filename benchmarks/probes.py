@@ -101,7 +101,7 @@ def probe_vs_per_sample() -> dict:
         return totals
 
     contestants = {"per sample": per_sample, "firstlight": lambda: _probed(model, batches, outputs=1)}
-    seconds = best_seconds(contestants, rounds=2)
+    seconds = best_seconds(contestants, rounds=5)
     return result(
         seconds["per sample"] / seconds["firstlight"],
         "×",

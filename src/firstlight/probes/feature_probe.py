@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 import torch
+from threadpoolctl import threadpool_limits
 
 from firstlight.probes.accumulate import Accumulator, Reduction
 from firstlight.probes.assess import assess
@@ -14,6 +15,9 @@ from firstlight.probes.compare import ALIGNMENTS
 from firstlight.probes.decay import decays, step_direction
 from firstlight.probes.layers import View
 from firstlight.probes.result import ProbeResult
+
+SMALL = 256
+"""Matrices up to this size are decomposed on one thread."""
 
 LossFunction = Callable[[Any, Any], torch.Tensor]
 
@@ -126,33 +130,39 @@ class FeatureProbe:
         if sums.plan is None:
             raise ValueError("no batch was probed; call step(x, y) for every batch of a loader that is not empty")
         names = {id(parameter): name for name, parameter in self.model.named_parameters()}
+        layers = list(sums.layers())
+        widest = max((max(moments.W.shape[1:]) for moments in layers), default=0)
         reports = []
-        for moments in sums.layers():
-            parameter = moments.layer.parameter
-            name, decay = names[id(parameter)], self.decays[id(parameter)]
-            budget = budgets.get(name, math.nan) if isinstance(budgets, Mapping) else budgets
-            given = (directions or {}).get(name)
-            if decay.rule == "decoupled" and given is None and self.optimizer is not None:
-                given = step_direction(self.optimizer, parameter)
-            reports.append(
-                assess(
-                    moments,
-                    decay,
-                    direction=given,
-                    alignment=self.alignment,
-                    backward=self.backward,
-                    budget=math.nan if budget is None else float(budget),
-                    moved=(moved or {}).get(name, math.nan),
-                    keep_matrices=self.keep_matrices,
+        # Threads of LAPACK spend more time waiting for each other than on small matrices.
+        with threadpool_limits(1 if widest <= SMALL else None, user_api="blas"):
+            for moments in layers:
+                name = names[id(moments.layer.parameter)]
+                budget = budgets.get(name, math.nan) if isinstance(budgets, Mapping) else budgets
+                reports.append(
+                    assess(
+                        moments,
+                        self.decays[id(moments.layer.parameter)],
+                        direction=self._direction(moments.layer.parameter, (directions or {}).get(name)),
+                        alignment=self.alignment,
+                        backward=self.backward,
+                        budget=math.nan if budget is None else float(budget),
+                        moved=(moved or {}).get(name, math.nan),
+                        keep_matrices=self.keep_matrices,
+                    )
                 )
-            )
-        if any(self.decays[id(m.layer.parameter)].rule == "decoupled" for m in sums.layers()):
+        if any(report.rule == "decoupled" for report in reports):
             warnings.warn(DECOUPLED, stacklevel=2)
         return ProbeResult(tuple(reports), dict(sums.plan.untreated), sums.samples, self.alignment)
 
     def table(self, **options: Any) -> Any:
         """`result(**options).table()`."""
         return self.result(**options).table()
+
+    def _direction(self, parameter: torch.nn.Parameter, given: torch.Tensor | None) -> torch.Tensor | None:
+        """AdamW's mean direction: the one given, else the optimizer's present one."""
+        if given is None and self.optimizer is not None and self.decays[id(parameter)].rule == "decoupled":
+            return step_direction(self.optimizer, parameter)
+        return given
 
     @contextlib.contextmanager
     def _untouched(self) -> Iterator[None]:

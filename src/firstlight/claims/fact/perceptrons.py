@@ -3,8 +3,10 @@
 import functools
 from itertools import pairwise
 from pathlib import Path
+from typing import Literal
 
-from firstlight.claims.claim import Claim, Outcome, Setting
+from firstlight.claims.claim import Claim, Outcome, Scale, Setting
+from firstlight.records.status import Verdict
 
 SHOWN = ("FACT", "√FACT·FACTᵀ", "√AGOP", "√eNFA")
 DEEP = ("FACT", "√FACT·FACTᵀ", "AGOP", "√AGOP", "eNFA", "√eNFA")
@@ -96,7 +98,8 @@ def table_2(setting: Setting) -> Outcome:
         dict.fromkeys(better, "FACT and its symmetrisation above √AGOP and √eNFA"),
         evidence=(
             "WᵀW is a moving average of FACT with memory 1/2λ, so FACT's correlation follows the budget "
-            "wd·Σlr/(1 − momentum)."
+            "wd·Σlr/(1 − momentum). With the printed recipe that is 0.16 at n = 1000 and 0.32 at n = 2000, too short "
+            "for the initial weights to have decayed: .29 and .42 were measured where .890 and .988 are printed."
         ),
         figures=(shown,),
         seeds=(seed,),
@@ -118,7 +121,7 @@ def table_1(setting: Setting) -> Outcome:
     """The largest MNIST column and the CIFAR-10 column of Table 2."""
     seed = setting.seeds_or((0,))[0]
     columns = _columns(_tables(setting, seed))
-    wanted = ("digits, n = 512", "MNIST, n = 60000, 100 epochs", "CIFAR-10, n = 4000, wd 1e-4")
+    wanted = ("digits, n = 512", "MNIST, n = 60000, 100 epochs", "CIFAR-10, n = 4000, wd 1e-3")
     chosen = {name: columns[name] for name in wanted if name in columns}
     holds = all(values["FACT"] > max(values["√AGOP"], values["√eNFA"]) for values in chosen.values())
     return Outcome(
@@ -248,8 +251,11 @@ def figure_10(setting: Setting) -> Outcome:
     return _by_epoch(setting, backward=True)
 
 
-def _claim(id: str, title: str, locator: str, statement: str, check) -> Claim:
-    return Claim(id=id, title=title, locator=locator, statement=statement, check=check, needs=("torch",))
+def _claim(
+    id: str, title: str, locator: str, statement: str, check, paper: Literal["holds", "fails"] = "holds"
+) -> Claim:
+    verdicts: dict[Scale, Verdict] = {"quick": "holds", "paper": paper}
+    return Claim(id, title, locator, statement, check, needs=("torch",), expected_verdict=verdicts)
 
 
 TABLE_1 = _claim(
@@ -266,6 +272,8 @@ TABLE_2 = _claim(
     "Table 2, Appendix B",
     "In all cases except MNIST n = 1000, FACT and its symmetrisation correlate better with W₁ᵀW₁ than √AGOP and √eNFA.",
     table_2,
+    # Measured with the printed recipe: FACT .29 at n = 1000 and .42 at n = 2000, below √AGOP.
+    paper="fails",
 )
 
 FIGURE_3 = _claim(
