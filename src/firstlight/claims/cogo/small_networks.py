@@ -42,15 +42,16 @@ def six_and_three(setting: Setting) -> Outcome:
     six = next((c for c, text in zip(top, _sorted(top), strict=True) if text == "6 6 6"), top[0])
     three = next((c for c, text in zip(bottom, _sorted(bottom), strict=True) if text == "3 3 3"), bottom[0])
     panels = (_amplitudes(six, "All of eq. (3)"), _amplitudes(three, "Without the term of R_⊛"))
+    mixed = sum(text != "6 6 6" for text in _sorted(top))
     return Outcome(
-        "holds" if all(parts.values()) else "fails",
+        "holds-as-corrected" if all(parts.values()) and mixed else "fails",
         parts
         | {"networks by nodes per frequency": {name: dict(count) for name, count in counts.items()}}
         | {"groups that are F4, F6 or F6′": f"{named} of {3 * len(top)}"},
         dict.fromkeys(parts, True),
         evidence=(
             f"Adam, rate 0.05 with cosine decay, weight decay {_DECAY:g}, which the paper does not give. Which mix of "
-            "orders comes out depends on the seed: one F4 and two F6 more often than three F6."
+            f"orders comes out depends on the seed: {mixed} of {len(top)} networks have another order than 6 somewhere."
         ),
         figures=(figure.panels(panels, columns=2, title="Nodes per frequency, d = 7, q = 20"),),
         seeds=seeds,
@@ -167,7 +168,10 @@ FIGURE_2 = Claim(
         "Solutions obtained by Adam for d = 7 and q = 20: for each frequency ±k exactly 6 hidden nodes represent it; "
         "without the last term of eq. (3) exactly 3 do."
     ),
+    corrected="Of the frequencies most have 6 nodes and some 4; without the last term most have 3 and some 4.",
+    counterexample="Of 8 seeds, 6 networks end with 4, 6 and 6 nodes and 2 with 6, 6 and 6.",
     check=six_and_three,
+    expected_verdict="holds-as-corrected",
 )
 
 FIGURE_3 = Claim(

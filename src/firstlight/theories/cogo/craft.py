@@ -24,7 +24,7 @@ def craft(group: Group, kind: str = "F6", *, seed: int | None = None) -> Solutio
     | `F6` | 6 per pair ±k, z̃_k ∗ z′_k ∗ y_k; 2 where −k = k (Corollary 2) | 0 |
     | `F4+repair` | 4 per pair and 2 for all: the bias that F4 leaves, on one cos and one sin | 0 |
     | `F4+F6` | 4 per pair, 6 at one pair, whose nodes absorb the bias | 0 |
-    | `F4` | 4 per pair (Corollary 3): a constant bias is left; zero loss when samples are centred | 2(d − 1)/d |
+    | `F4` | 4 per pair (Corollary 3): a constant bias is left; zero loss when samples are centred | 2/d per k ≠ −k |
     | `memorise` | d², one per pair of elements (Corollary 4) | 0 |
 
     **Arguments:** `seed` draws the free phases y_k; without it they are 1. `F4+repair` needs a pair ±k to put its

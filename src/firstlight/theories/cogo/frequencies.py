@@ -86,12 +86,11 @@ def frequencies(group: Group) -> Frequencies:
     >>> from firstlight.groups import symmetric
     >>> frequencies(symmetric(3))
     Traceback (most recent call last):
-    ValueError: frequencies need an Abelian group; S3 is not one. craft(group, kind="maxima") works for any group
+    ValueError: frequencies need an Abelian group; S3 is not one. craft_any(group) works for any group
     """
     if not group.is_abelian:
         raise ValueError(
-            f"frequencies need an Abelian group; {group.name} is not one. "
-            'craft(group, kind="maxima") works for any group'
+            f"frequencies need an Abelian group; {group.name} is not one. craft_any(group) works for any group"
         )
     return _frequencies(group)
 
