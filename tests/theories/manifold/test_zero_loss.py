@@ -113,6 +113,12 @@ def test_errors_name_the_assumption_that_fails():
     twice = manifold.ZeroLossSet(lambda w: jnp.stack([w.sum() - 1, w.sum() - 1]), np.zeros(3))
     with pytest.raises(manifold.AssumptionFails, match="has rank 1 for 2 constraints"):
         manifold.project(twice, np.ones(3))
+    for broken, point in ((cross, np.zeros(2)), (twice, np.ones(3))):
+        assert manifold.Tangent(broken, point, "matrix_free").is_singular
+        with pytest.raises(manifold.AssumptionFails, match=r"Assumption 4.7\): the Jacobian has lost rank"):
+            manifold.project(broken, point, method="matrix_free")
+        with pytest.raises(manifold.AssumptionFails, match=r"Assumption 4.7\): the Jacobian has lost rank"):
+            manifold.predicted_distance(broken, point, 0.1, method="matrix_free")
     nowhere = manifold.ZeroLossSet(lambda w: w[:1] ** 2 + 1.0, np.zeros(2))
     with pytest.raises(manifold.AssumptionFails, match="Assumption 4"):
         manifold.project(nowhere, np.ones(2), max_steps=50)

@@ -18,6 +18,8 @@ DENSE_ENTRIES = 4_000_000
 """Up to this many entries of J (32 MB) "auto" forms and factorises it."""
 
 _TIGHT = 1e-13
+_UNREACHED = 1e-8
+"""Share of a generic vector left unreached from which on J has lost rank: one of m lost dimensions leaves 1/√m."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,10 +49,12 @@ class Tangent:
         """The singular values of J, from the largest; without J two are estimated."""
         if self.is_dense:
             return np.linalg.svd(self._factors[1], compute_uv=False)
-        # LSMR's estimates of the Frobenius norm and of the condition number, for a generic right-hand side.
+        # A generic right-hand side is reached exactly unless J has lost rank; LSMR's own estimates of the Frobenius
+        # norm and of the condition number do not see a lost dimension.
         generic = np.random.default_rng(0).standard_normal(self.zero_set.constraints)
-        norm, condition = scipy.sparse.linalg.lsmr(self._operator, generic, **self._accuracy)[5:7]
-        return np.array([norm, norm / max(condition, 1.0)])
+        _, _, _, rest, _, norm, condition, _ = scipy.sparse.linalg.lsmr(self._operator, generic, **self._accuracy)
+        reached = rest <= _UNREACHED * np.linalg.norm(generic)
+        return np.array([norm, norm / max(condition, 1.0) if reached else 0.0])
 
     @property
     def is_singular(self) -> bool:
@@ -60,7 +64,14 @@ class Tangent:
 
     def require_regular(self) -> "Tangent":
         """This space, unless J is singular."""
-        require_regular(self.singular_values)
+        if self.is_dense:
+            require_regular(self.singular_values)
+        elif self.is_singular:
+            raise AssumptionFails(
+                f"no singular points (Assumption 4.7): the Jacobian has lost rank for {self.zero_set.constraints} "
+                "constraints, so the zero-loss set may be no manifold here. Remove repeated samples, or start "
+                "elsewhere; method='dense' tells its rank"
+            )
         return self
 
     def jacobian_inverse(self, b: Float[np.ndarray, " m"]) -> Vector:
@@ -119,6 +130,7 @@ class Tangent:
         return {"atol": _TIGHT, "btol": _TIGHT, "conlim": 0.0, "maxiter": 20 * self.zero_set.constraints}
 
     def _solve(self, operator: Any, b: np.ndarray) -> np.ndarray:
+        self.require_regular()
         x, stopped, *_ = scipy.sparse.linalg.lsmr(operator, b, **self._accuracy)
         if stopped == 7:
             raise AssumptionFails(
