@@ -49,6 +49,7 @@ def zero_loss_path(unit: Solution, base: Solution) -> Path:
     if wrong > 1e-9:
         raise ValueError(f"a unit has r_kkk = 1 at every k ≠ 0; this one is off by {wrong:.2g}")
     unit._same_group(base)
+    unit_at(unit, 1.0)  # refuses signs that no path can turn
     return Path(unit, base)
 
 
