@@ -16,8 +16,8 @@ from firstlight.theories.fact.networks import output_cotangents, weight_matrices
 
 MEASURES = {"fact": "FACT", "symmetrised": "√FACT·FACTᵀ", "agop": "√AGOP", "enfa": "√eNFA"}
 
-LARGEST = 256
-"""Roots are taken of matrices up to this rank; beyond, they would cost more than training."""
+LARGEST = 512
+"""Roots are taken of layers up to this width; at 2048 a look with them takes as long as twenty steps."""
 
 
 def observe(ctx: flow.Context) -> dict[str, Array]:
@@ -37,16 +37,21 @@ def observe(ctx: flow.Context) -> dict[str, Array]:
         unit = features.fact(W, G, 1.0)
         values[f"fact.{name}.fact"] = features.pearson(unit, nfm)
         values[f"fact.{name}.size"] = jnp.sum(unit * nfm) / jnp.sum(nfm * nfm)
-        if min(W.shape) <= LARGEST:
+        if max(W.shape) <= LARGEST:
             values[f"fact.{name}.symmetrised"] = features.pearson(features.symmetrised_product(W, G), nfm)
-            root = features.pulled_back_power(W, features.bagop(slope), 0.5)
-            values[f"fact.{name}.agop"] = features.pearson(root, nfm)
+            values[f"fact.{name}.agop"] = features.pearson(_root(W, slope), nfm)
             # Gradients of fitted samples are tiny; their scale, which alignment does not see, is taken out first.
             scaled = delta / jnp.maximum(jnp.max(jnp.abs(delta)), jnp.finfo(delta.dtype).tiny)
-            values[f"fact.{name}.enfa"] = features.pearson(
-                features.pulled_back_power(W, features.benfa(scaled), 0.5), nfm
-            )
+            values[f"fact.{name}.enfa"] = features.pearson(_root(W, scaled), nfm)
     return values
+
+
+def _root(W: Array, deltas: Array) -> Array:
+    """The root of Σ(Wδ)(Wδ)ᵀ, by the smaller side of W: the matrix at the other alone would cost as much as a step."""
+    d, K = W.shape
+    if d <= K:
+        return features.matrix_power(features.agop(W, deltas), 0.5)
+    return features.pulled_back_power(W, features.bagop(deltas), 0.5)
 
 
 def _layers(record: RunRecord) -> list[str]:
