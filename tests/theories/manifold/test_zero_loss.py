@@ -119,6 +119,8 @@ def test_errors_name_the_assumption_that_fails():
             manifold.project(broken, point, method="matrix_free")
         with pytest.raises(manifold.AssumptionFails, match=r"Assumption 4.7\): the Jacobian has lost rank"):
             manifold.predicted_distance(broken, point, 0.1, method="matrix_free")
+    with pytest.raises(ValueError, match="must be finite"):
+        manifold.project(cross, np.array([np.nan, 1.0]))
     nowhere = manifold.ZeroLossSet(lambda w: w[:1] ** 2 + 1.0, np.zeros(2))
     with pytest.raises(manifold.AssumptionFails, match="Assumption 4"):
         manifold.project(nowhere, np.ones(2), max_steps=50)

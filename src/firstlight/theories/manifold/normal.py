@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.linalg
@@ -37,6 +37,12 @@ class Tangent:
     zero_set: ZeroLossSet
     theta: Vector
     method: Method = "auto"
+
+    def __post_init__(self) -> None:
+        if self.method not in get_args(Method):
+            raise ValueError(f"method is one of {', '.join(get_args(Method))}; got {self.method!r}")
+        if not np.isfinite(self.theta).all():
+            raise ValueError("θ must be finite; it holds NaN or infinities")
 
     @property
     def is_dense(self) -> bool:
