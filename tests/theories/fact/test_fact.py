@@ -1,7 +1,4 @@
-"""Exact results of the theory against brute force, the moving-average law against a solved flow, and the guide."""
-
-import doctest
-from pathlib import Path
+"""Exact results of the theory against brute force, and the moving-average law against a solved flow."""
 
 import diffrax
 import jax
@@ -133,11 +130,3 @@ def test_the_lens_says_when_fact_cannot_hold(record):
     assert "Without weight decay" in told(weight_decay=0.0)["story"]
     assert "decoupled decay of adamw" in told(name="adamw", momentum=None)["story"]
     assert "below 1: too short" in told(learning_rate=1e-3)["story"]
-
-
-def test_guide():
-    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
-    guide = str(Path(__file__).parents[3] / "docs" / "fact.md")
-    failed, attempted = doctest.testfile(guide, module_relative=False, encoding="utf-8", optionflags=flags)
-    assert attempted > 12
-    assert failed == 0

@@ -1,8 +1,7 @@
 """Optimizers joined by a path of zero loss, and which of them has the least norm."""
 
 from firstlight.claims.claim import Claim, Outcome, Setting
-
-ZERO_LOSS = 1e-24
+from firstlight.claims.cogo._zero import ZERO_LOSS
 
 
 def zero_loss_paths(setting: Setting) -> Outcome:

@@ -1,8 +1,8 @@
 """Global optimizers built from partial solutions: orders 3, 6 and 4, and perfect memorisation."""
 
 from firstlight.claims.claim import Claim, Outcome, Setting
+from firstlight.claims.cogo._zero import ZERO_LOSS
 
-ZERO_LOSS = 1e-24
 EXACT = 1e-12
 SOLVED = 1e-9
 

@@ -1,9 +1,9 @@
 """The loss as a function of monomial potentials."""
 
 from firstlight.claims.claim import Claim, Outcome, Setting
+from firstlight.claims.cogo._zero import ZERO_LOSS
 
 TOLERANCE = 1e-12
-ZERO_LOSS = 1e-24
 
 
 def loss_from_potentials(setting: Setting) -> Outcome:

@@ -1,9 +1,9 @@
 """The semi-ring of solutions, its homomorphisms, and what multiplication by a unit does."""
 
 from firstlight.claims.claim import Claim, Outcome, Setting
+from firstlight.claims.cogo._zero import ZERO_LOSS
 
 TOLERANCE = 1e-12
-ZERO_LOSS = 1e-24
 _QUICK = ("Z5", "Z6", "Z2xZ4")
 _PAPER = ("Z23", "Z24", "Z4xZ6", "Z3xZ3xZ2", "Z71")
 

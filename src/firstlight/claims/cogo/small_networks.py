@@ -110,8 +110,7 @@ def convergence_paths(setting: Setting) -> Outcome:
         "groups that are F4, F6 or F6′": f"{named} of {3 * len(found)}",
         "amplitude of the F4 and F6": sorted({round(g.amplitude, 3) for g in found[chosen].groups}),
     }
-    # The figure is one run that ended so; FADED is what fading away means here.
-    holds = measured["smallest share in one frequency, of these"] > FADED
+    holds = 2 * len(like_printed) > len(found) and measured["smallest share in one frequency, of these"] > FADED
     expected = {"smallest share in one frequency, of these": 1.0}
     panels = _paths(run.lanes[chosen], found[chosen])
     title = "z_a of the nodes of each frequency along training"
@@ -183,6 +182,6 @@ FIGURE_3 = Claim(
         "order-6 and one order-4 solution. For each hidden node, once a dominant frequency emerges, others fade away."
     ),
     check=convergence_paths,
-    tolerance={"nodes with over 99 % of |z_a|² in one frequency": 0.01},
-    tolerance_reason="one seed in six ends in another minimum, where a few nodes keep two frequencies",
+    tolerance={"smallest share in one frequency, of these": 0.01},
+    tolerance_reason="what fading away means; most seeds must end as printed, one in six has another minimum",
 )

@@ -1,8 +1,8 @@
 """Nodes per frequency that crafting, training and reconstruction from generic maxima each need."""
 
 from firstlight.claims.claim import Claim, Outcome, Setting
+from firstlight.claims.cogo._zero import ZERO_LOSS
 
-ZERO_LOSS = 1e-24
 REACHED = 1e-20
 
 

@@ -18,6 +18,11 @@ THRESHOLD = 0.5
 """A node carries a frequency when |z_a| and |z_b| there exceed this share of an F6's amplitude, (12d)^{−1/3}."""
 
 
+def least_amplitude(d: int, threshold: float = THRESHOLD) -> float:
+    """The |z| from which on a node carries a frequency of a group of order d: threshold · (12d)^{−1/3}."""
+    return threshold * (12 * d) ** (-1 / 3)
+
+
 @dataclass(frozen=True)
 class NodeGroup:
     """The nodes that carry one pair of frequencies ±k.
@@ -131,11 +136,11 @@ def carries(
     z: Complex[np.ndarray, "3 d q"], halves: tuple[int, ...], threshold: float = THRESHOLD
 ) -> Bool[np.ndarray, "pairs q"]:
     """Whether each node carries each pair of frequencies: both its embeddings do."""
-    return np.abs(z[:2, list(halves)]).min(axis=0) > threshold * (12 * z.shape[1]) ** (-1 / 3)
+    return np.abs(z[:2, list(halves)]).min(axis=0) > least_amplitude(z.shape[1], threshold)
 
 
 def _one_sided(z: Complex[np.ndarray, "3 d q"], threshold: float) -> Bool[np.ndarray, " q"]:
-    large = np.abs(z[:2, 1:]).max(axis=1, initial=0.0) > threshold * (12 * z.shape[1]) ** (-1 / 3)
+    large = np.abs(z[:2, 1:]).max(axis=1, initial=0.0) > least_amplitude(z.shape[1], threshold)
     return large[0] != large[1]
 
 

@@ -8,7 +8,7 @@ from jaxtyping import Array, Complex
 
 from firstlight.flow import Context
 from firstlight.groups import Group
-from firstlight.theories.cogo.census import THRESHOLD
+from firstlight.theories.cogo.census import least_amplitude
 from firstlight.theories.cogo.frequencies import frequencies
 
 
@@ -32,7 +32,7 @@ def observe_potentials(ctx: Context) -> dict[str, Array]:
     rest = jnp.sum(grams[0] * grams[1] * grams[2]) - jnp.sum(jnp.abs(diagonal[1:]) ** 2)
     count = (d - 1) ** 3 - (d - 1)
     a, b, c = (z[halves] for z in (z_a, z_b, z_c))
-    least = THRESHOLD * (12 * d) ** (-1 / 3)
+    least = least_amplitude(d)
     return {
         "cogo.diagonal": diagonal[halves].real,
         "cogo.sum_diagonal": jnp.sum(diagonal[1:].real),

@@ -39,19 +39,15 @@ def observe(ctx: flow.Context) -> dict[str, Array]:
         values[f"fact.{name}.size"] = jnp.sum(unit * nfm) / jnp.sum(nfm * nfm)
         if max(W.shape) <= LARGEST:
             values[f"fact.{name}.symmetrised"] = features.pearson(features.symmetrised_product(W, G), nfm)
-            values[f"fact.{name}.agop"] = features.pearson(_root(W, slope), nfm)
+            values[f"fact.{name}.agop"] = features.pearson(
+                features.pulled_back_power(W, features.bagop(slope), 0.5), nfm
+            )
             # Gradients of fitted samples are tiny; their scale, which alignment does not see, is taken out first.
             scaled = delta / jnp.maximum(jnp.max(jnp.abs(delta)), jnp.finfo(delta.dtype).tiny)
-            values[f"fact.{name}.enfa"] = features.pearson(_root(W, scaled), nfm)
+            values[f"fact.{name}.enfa"] = features.pearson(
+                features.pulled_back_power(W, features.benfa(scaled), 0.5), nfm
+            )
     return values
-
-
-def _root(W: Array, deltas: Array) -> Array:
-    """The root of Σ(Wδ)(Wδ)ᵀ, by the smaller side of W: the matrix at the other alone would cost as much as a step."""
-    d, K = W.shape
-    if d <= K:
-        return features.matrix_power(features.agop(W, deltas), 0.5)
-    return features.pulled_back_power(W, features.bagop(deltas), 0.5)
 
 
 def _layers(record: RunRecord) -> list[str]:
