@@ -1,6 +1,6 @@
 """Claims of *Alternating Gradient Flows*."""
 
-from firstlight.claims.agf import attention, diagonal, framework, images, linear, modular
+from firstlight.claims.agf import attention, diagonal, framework, images, linear, modular, modular_staircase
 from firstlight.claims.claim import Claim
 
 CLAIMS: tuple[Claim, ...] = (
@@ -14,8 +14,8 @@ CLAIMS: tuple[Claim, ...] = (
     attention.FIGURE_5,
     modular.THEOREM_5_1,
     modular.THEOREM_5_2,
-    modular.EQUATION_9,
-    modular.FIGURE_6,
+    modular_staircase.EQUATION_9,
+    modular_staircase.FIGURE_6,
     images.FIGURE_7,
     framework.EQUATION_14,
     framework.EQUATION_17,
