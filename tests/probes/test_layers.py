@@ -175,3 +175,74 @@ def test_the_total_gradient_at_the_input_is_not_meant():
     wrong = (-total.T @ h / case.weight_decay).detach().numpy()
     W = case.model.inner.weight.detach().numpy()
     assert np.linalg.norm(wrong - W.T @ W) > 0.5 * np.linalg.norm(W.T @ W)
+
+
+def test_a_weight_cut_by_hand_equals_its_parts_together():
+    """x·chunk(W) seen as one layer, and as the parts it is cut into; rows may be counted from the end."""
+
+    class Cut(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(torch.randn(7, 4))
+
+        def forward(self, x):
+            a, b = self.w[:-3], self.w[-3:]
+            return torch.tanh(x @ a.T)[:, :3] * torch.tanh(functional.linear(x, b))
+
+    model = Cut().double()
+    x, y = torch.randn(6, 4).double(), torch.randn(6, 3).double()
+    options = {"loss_fn": nn.MSELoss(), "weight_decay": LAMBDA, "keep_matrices": True, "backward": True}
+    found = probes.probe(model, [(x, y)], **options)["w"]
+    W = model.w.detach()
+    h = (x @ W.T).requires_grad_()
+    made = torch.tanh(h[:, :4])[:, :3] * torch.tanh(h[:, 4:])
+    delta = 6 * torch.autograd.grad(nn.functional.mse_loss(made, y), h, retain_graph=True)[0]
+    slopes = [torch.autograd.grad(made[:, k].sum(), h, retain_graph=True)[0] for k in range(3)]
+    # The two products come back one by one: no covariance between them.
+    cut = torch.zeros(7, 7).double()
+    cut[:4, :4] = cut[4:, 4:] = 1
+    for name, parts in (("eNFA", [delta]), ("AGOP", slopes)):
+        both = cut.numpy() * outer(parts) / 6
+        np.testing.assert_allclose(found.matrices[f"b{name}"], both, atol=1e-13)
+        np.testing.assert_allclose(found.matrices[name], W.T.numpy() @ both @ W.numpy(), atol=1e-13)
+    np.testing.assert_allclose(found.matrices["FACT"], -(delta @ W).T @ x / (6 * LAMBDA), atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    ("used", "reason"),
+    [
+        (lambda x, w: x @ w.view(2, 2, 4).transpose(0, 1).reshape(4, 4).T, "entries are in other rows or columns"),
+        (lambda x, w: x[:, :2] @ w[:2] + x[:, 2:] @ w[2:], "cut along its inputs"),
+        (lambda x, w: x @ (2 * w), "enters MulBackward0"),
+    ],
+)
+def test_a_weight_that_is_rearranged_is_not_taken_for_another(used, reason):
+    class Rearranged(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(torch.randn(4, 4))
+
+        def forward(self, x):
+            return torch.tanh(used(x, self.w))
+
+    found = probes.probe(Rearranged(), [(torch.randn(5, 4), torch.randn(5, 4))], nn.MSELoss(), LAMBDA)
+    assert not found.layers
+    assert reason in found.untreated["w"]
+
+
+def test_batched_and_expanded_weights_are_still_seen():
+    class Expanded(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(torch.randn(4, 3))
+
+        def forward(self, x):
+            return torch.bmm(x, self.w.expand(4, 4, 3).permute(0, 1, 2)) + x @ self.w.view(1, 4, 3)
+
+    model = Expanded().double()
+    x, y = torch.randn(4, 2, 4).double(), torch.randn(4, 2, 3).double()
+    found = probes.probe(model, [(x, y)], nn.MSELoss(), LAMBDA, keep_matrices=True)["w"]
+    gradient = torch.autograd.grad(nn.functional.mse_loss(model(x), y), model.w)[0]
+    W = model.w.detach()
+    np.testing.assert_allclose(found.matrices["FACT"], -(W @ gradient.T) / LAMBDA, atol=1e-13)
+    assert (found.kind, found.inputs, found.outputs) == ("linear ×2", 4, 3)

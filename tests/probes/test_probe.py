@@ -108,6 +108,7 @@ def test_layers_without_an_answer_are_named_with_the_reason():
             "normed": nn.utils.parametrizations.weight_norm(nn.Linear(4, 4)),
             "unused": nn.Linear(4, 4),
             "up": nn.ConvTranspose1d(4, 4, 2),
+            "waves": nn.Linear(4, 4, dtype=torch.cfloat),
             "plain": nn.Linear(4, 3),
         }
     )
@@ -118,7 +119,7 @@ def test_layers_without_an_answer_are_named_with_the_reason():
             self.parts = model
 
         def forward(self, x):
-            h = model["normed"](model["frozen"](x)).tanh()
+            h = model["normed"](model["frozen"](x)).tanh() + model["waves"](x.to(torch.cfloat)).abs()
             return model["plain"](model["up"](h[:, :, None]).mean(-1))
 
     found = probes.probe(Wrapped(), data(), nn.MSELoss(), 0.1)
@@ -128,6 +129,7 @@ def test_layers_without_an_answer_are_named_with_the_reason():
     assert "WeightNorm" in reasons["parts.normed.parametrizations.weight.original1"]
     assert "does not depend on it" in reasons["parts.unused.weight"]
     assert "transposed convolution" in reasons["parts.up.weight"]
+    assert "complex" in reasons["parts.waves.weight"]
 
 
 def test_no_weight_decay_is_said_and_the_rest_still_measured():

@@ -57,6 +57,9 @@ class Accumulator:
         plan = self._begin(uses)
         found = {id(named[name]): some for name, some in uses.items() if not isinstance(some, Unusable)}
         edges = {use.edge.node: use.edge for some in found.values() for use in some}
+        if not plan.layers:
+            self.samples += n
+            return
         watched = {id(p): p for layer in plan.layers for p in (layer.parameter, layer.bias) if p is not None}
         exact, vectors = self._vectors(outputs)
         gradients, deltas = _backward(loss, list(watched.values()), edges, retain=True)

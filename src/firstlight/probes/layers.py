@@ -55,11 +55,12 @@ class Layer:
         return self.matrix(self.parameter, self.bias)
 
     def deltas(self, use: Use, gradient: torch.Tensor) -> Float[torch.Tensor, "g rows K"]:
-        """What came back to a use, cut to this layer's part of the outputs, groups first."""
+        """What came back to a use, seen at this layer's rows, groups first; rows that were not used get nothing."""
         delta = use.deltas(gradient)
-        if self.in_axis == 1 and use.in_axis == 1:
-            start = self.rows[0] - use.rows[0]
-            delta = delta[:, start : start + self.rows[1] - self.rows[0]]
+        if use.in_axis == 1 and self.in_axis == 1:
+            # Negative padding cuts.
+            before, after = use.rows[0] - self.rows[0], self.rows[1] - use.rows[1]
+            delta = torch.nn.functional.pad(delta, (before, after))
         return delta.reshape(delta.shape[0], self.groups, -1).transpose(0, 1)
 
     def captured(self) -> float:
@@ -73,7 +74,7 @@ class Layer:
 
     def takes(self, use: Use) -> bool:
         """Whether a use of the parameter involves this part of it."""
-        return use.rows[0] <= self.rows[0] and self.rows[1] <= use.rows[1]
+        return max(use.rows[0], self.rows[0]) < min(use.rows[1], self.rows[1])
 
 
 @dataclass(eq=False)

@@ -6,7 +6,7 @@ connections and shared inputs cannot mix in.
 """
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
@@ -18,8 +18,8 @@ from torch.autograd.graph import GradientEdge
 Kind = Literal["product", "convolution", "lookup"]
 Parents = dict[Any, list[tuple[Any, int, int]]]
 
-_SAME = {"ToCopyBackward0", "CloneBackward0", "AliasBackward0", "ExpandBackward0", "ContiguousBackward0"}
-_RESHAPED = {"ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0"}
+_SAME = {"ToCopyBackward0", "CloneBackward0", "AliasBackward0", "ContiguousBackward0"}
+_RESHAPED = {"ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0", "ExpandBackward0"}
 _PRODUCTS = {
     "MmBackward0": (0, 1),
     "BmmBackward0": (0, 1),
@@ -89,6 +89,8 @@ def find_uses(parameter: torch.nn.Parameter, parents: Parents, leaves: dict[int,
     """All uses of one parameter, or why it cannot be read as a weight matrix."""
     if not parameter.requires_grad:
         return Unusable("frozen: requires_grad is False, so no loss shapes it")
+    if parameter.is_complex():
+        return Unusable("its entries are complex; the theorem is for real weights")
     leaf = leaves.get(id(parameter))
     if leaf is None:
         return Unusable("the loss does not depend on it")
@@ -100,7 +102,7 @@ def find_uses(parameter: torch.nn.Parameter, parents: Parents, leaves: dict[int,
 
 @dataclass(frozen=True)
 class _View:
-    """Which axes of the parameter a view of it has, None for those of length 1, and which rows of axis 0."""
+    """Which axis of the parameter each axis of a view of it is, None for those that were added, and which rows."""
 
     axes: tuple[int | None, ...]
     rows: tuple[int, int]
@@ -109,8 +111,28 @@ class _View:
         return _View(tuple(self.axes[i] for i in order), self.rows)
 
     def index(self, dim: int) -> int:
-        # Nodes keep negative axes as unsigned integers.
-        return (dim - 2**64 if dim >= 2**63 else dim) % len(self.axes)
+        return _signed(dim) % len(self.axes)
+
+    def reshaped(self, before: Sequence[int], after: Sequence[int]) -> "_View | None":
+        """The view with other axes of length 1; None where entries move to other rows or columns."""
+        if len(before) != len(self.axes):
+            return None
+        own = [(axis, size) for axis, size in zip(self.axes, before, strict=True) if axis is not None]
+        axes: list[int | None] = []
+        # From the last axis on, since `expand` adds axes of any length in front.
+        for size in reversed(after):
+            axes.append(own.pop()[0] if own and own[-1][1] == size else None)
+        return None if own else _View(tuple(reversed(axes)), self.rows)
+
+    def sliced(self, start: int, stop: int) -> "_View":
+        """Rows from start to stop, counted as Python counts them."""
+        first, last, _ = slice(_signed(start), _signed(stop)).indices(self.rows[1] - self.rows[0])
+        return _View(self.axes, (self.rows[0] + first, self.rows[0] + last))
+
+
+def _signed(number: int) -> int:
+    """Nodes keep negative integers as unsigned ones."""
+    return number - 2**64 if number >= 2**63 else number
 
 
 def _climb(
@@ -134,8 +156,8 @@ def _through(node: Any, view: _View) -> list[_View] | None:
     if name in _SAME:
         return [view]
     if name in _RESHAPED or name.startswith("Squeeze"):
-        # Only axes of length 1 may come and go; anything else shows when δ has the wrong width.
-        return [_View(tuple(axis for axis in axes if axis is not None), view.rows)]
+        seen = view.reshaped(node._saved_self_sym_sizes, node._input_metadata[0].shape)
+        return None if seen is None else [seen]
     if name in ("TBackward0", "NumpyTBackward0"):
         return [view.moved(list(range(len(axes)))[::-1])]
     if name == "PermuteBackward0":
@@ -146,8 +168,7 @@ def _through(node: Any, view: _View) -> list[_View] | None:
         order[a], order[b] = b, a
         return [view.moved(order)]
     if name == "UnsqueezeBackward0":
-        dim = node._saved_dim
-        at = (dim - 2**64 if dim >= 2**63 else dim) % (len(axes) + 1)
+        at = _signed(node._saved_dim) % (len(axes) + 1)
         return [_View((*axes[:at], None, *axes[at:]), view.rows)]
     if name == "SplitWithSizesBackward0" and axes[view.index(node._saved_dim)] == 0:
         ends = [view.rows[0]]
@@ -158,8 +179,7 @@ def _through(node: Any, view: _View) -> list[_View] | None:
         starts = range(view.rows[0], view.rows[1], node._saved_split_size)
         return [_View(axes, (start, min(start + node._saved_split_size, view.rows[1]))) for start in starts]
     if name == "SliceBackward0" and axes[view.index(node._saved_dim)] == 0 and node._saved_step == 1:
-        start, stop = node._saved_start, min(node._saved_end, view.rows[1] - view.rows[0])
-        return [_View(axes, (view.rows[0] + start, view.rows[0] + stop))]
+        return [view.sliced(node._saved_start, node._saved_end)]
     return None
 
 
@@ -174,6 +194,8 @@ def _use(node: Any, place: int, view: _View, parameter: torch.nn.Parameter) -> U
     if name == "ConvolutionBackward0" and place == 1:
         if node._saved_transposed:
             return Unusable("a transposed convolution; only its adjoint is a product with unfolded inputs")
+        if node._saved_groups > 1 and view.rows != (0, parameter.shape[0]):
+            return Unusable("some of its output channels are convolved in groups of their own")
         return Use(edge, "convolution", 1, view.rows, groups=node._saved_groups)
     factors = [axis for axis in view.axes if axis is not None]
     if name in _PRODUCTS and place in _PRODUCTS[name] and parameter.ndim == 2 and len(factors) == 2:
@@ -182,7 +204,11 @@ def _use(node: Any, place: int, view: _View, parameter: torch.nn.Parameter) -> U
         out = parameter.shape[1] if in_axis == 0 else view.rows[1] - view.rows[0]
         if node._input_metadata[0].shape[-2 if left else -1] != out:
             return Unusable(f"it is reshaped before it enters {name}")
+        if in_axis == 0 and view.rows != (0, parameter.shape[0]):
+            return Unusable("it is cut along its inputs, and meets only some of them at a time")
         return Use(edge, "product", in_axis, view.rows, columns=left)
+    if name in _RESHAPED:
+        return Unusable("it is reshaped, so that its entries are in other rows or columns when it multiplies")
     if parameter.ndim != 2:
         return Unusable(f"a parameter with {parameter.ndim} axes that enters {name}, not a convolution")
     return Unusable(f"it enters {name}, which is no product of a matrix with activations")
