@@ -11,7 +11,7 @@ from firstlight.theories import li2
 
 __all__ = ["li2_figure2_15seeds_seconds", "li2_lenses_overhead"]
 
-M, K, STEPS = 71, 2048, 40
+M, K, STEPS = 71, 2048, 100
 
 
 def li2_lenses_overhead() -> dict:
@@ -32,7 +32,7 @@ def li2_lenses_overhead() -> dict:
         )
 
     contestants = {"plain": go(), "lens": go(*li2.LENS.observables), "exact": go(li2.observe_exactly)}
-    seconds = best_seconds(contestants, rounds=5)
+    seconds = best_seconds(contestants, rounds=3)
     return result(
         seconds["lens"] / seconds["plain"],
         "× the run without",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import jax.numpy as jnp
@@ -43,6 +44,16 @@ class Context:
     loss: Loss
     task: TaskFacts
 
+    @cached_property
+    def train_outputs(self) -> Array:
+        """The outputs on the training rows, evaluated once for all observables that ask."""
+        return _dense.outputs(self.model, self.train_inputs)
+
+    @cached_property
+    def test_outputs(self) -> Array:
+        """The outputs on the test rows, evaluated once for all observables that ask."""
+        return _dense.outputs(self.model, self.test_inputs)
+
 
 Observable = Callable[[Context], Mapping[str, Array]]
 
@@ -50,11 +61,13 @@ Observable = Callable[[Context], Mapping[str, Array]]
 def standard(ctx: Context) -> dict[str, Array]:
     """Loss and accuracy on both halves of the split (test columns only where there are test rows)."""
     values: dict[str, Array] = {}
-    halves = {"train": (ctx.train_inputs, ctx.train_targets), "test": (ctx.test_inputs, ctx.test_targets)}
-    for half, (inputs, targets) in halves.items():
+    for half, inputs, targets in (
+        ("train", ctx.train_inputs, ctx.train_targets),
+        ("test", ctx.test_inputs, ctx.test_targets),
+    ):
         if len(inputs) == 0:
             continue
-        o = _dense.outputs(ctx.model, inputs)
+        o = getattr(ctx, f"{half}_outputs")
         values[f"{half}_loss"] = objective(o, targets, ctx.loss)
         if targets.ndim == 1:
             values[f"{half}_accuracy"] = accuracy(o, targets)

@@ -97,7 +97,12 @@ def test_a_sample_of_nodes_stands_for_all():
     model = models.TwoLayer.init(jax.random.key(0), inputs=26, width=599, outputs=13)
     exact = li2.read(model, task)
     Y = jax.nn.one_hot(task.targets, 13)
-    look = jax.jit(lambda net: lens.measure(net, net, lens.see_in_blocks(net, task.inputs, Y, 256), Y, task.group))
+
+    @jax.jit
+    def look(net):
+        seen = lens.see_in_blocks(net, task.inputs, Y, 256, net.apply(task.inputs.project))
+        return lens.measure(net, net, seen, Y, task.group)
+
     some = look(model)
     assert set(some) == set(exact) | {"li2.step_V", "li2.step_W"}
     for name in ("li2.off_nodes", "li2.off_nodes_norm", "li2.off_samples", "li2.off_samples_norm"):
@@ -139,7 +144,8 @@ def test_any_width_is_seen_in_few_blocks(K):
     net = models.TwoLayer(W, V, b=b, activation="sigmoid")
     Y = np.asarray(np.eye(3)[task.targets], np.float32)
     whole = lens.see(np.asarray(lens.last_features(net, task.inputs)), np.asarray(net.V), Y, 256)
-    for mine, theirs in zip(lens.see_in_blocks(net, task.inputs, jax.numpy.asarray(Y), 256), whole, strict=True):
+    blocks = lens.see_in_blocks(net, task.inputs, jax.numpy.asarray(Y), 256, net.apply(task.inputs.project))
+    for mine, theirs in zip(blocks, whole, strict=True):
         np.testing.assert_allclose(mine, theirs, atol=2e-4)
 
 

@@ -1,8 +1,8 @@
 """What Li₂ looks at along a run: the backpropagated gradient, the features, and how far nodes act alone.
 
-All of it costs two products of the size of a forward pass; what needs pairs of nodes or of samples is taken on
-a fixed random choice of them. The formulas are written for any array namespace: a run takes them in JAX, weights
-that someone brings in NumPy.
+Beside the outputs, which the run evaluates anyway, it costs one product of the size of a forward pass; what needs
+pairs of nodes or of samples is taken on a fixed random choice of them. The formulas are written for any array
+namespace: a run takes them in JAX, weights that someone brings in NumPy.
 """
 
 import functools
@@ -45,7 +45,7 @@ def last_features(model: Model, inputs: Any) -> Float[Array, "n K"]:
 
 
 class Seen(NamedTuple):
-    """What is needed of the activations F (n, K): `fitted` FV (n, M), `correlations` ỸᵀF (M, K), the `mean` (K,) over
+    """What is needed of the activations F (n, K): `fitted` FV (n, M) up to a constant row, `correlations` ỸᵀF (M, K), the `mean` (K,) over
     samples, and F on some `nodes` (n, s) and on some `samples` (s, K)."""
 
     fitted: Any
@@ -63,35 +63,37 @@ def see(F: Float[Any, "n K"], V: Float[Any, "K M"], Y: Float[Any, "n M"], sample
     return Seen(F @ V, centred(Y).T @ F, mean, F[:, columns], F[rows])
 
 
-def see_in_blocks(model: TwoLayer, inputs: Any, Y: Float[Array, "n M"], sampled: int) -> Seen:
+def see_in_blocks(
+    model: TwoLayer, inputs: Any, Y: Float[Array, "n M"], sampled: int, outputs: Float[Array, "n M"]
+) -> Seen:
     """As `see`, with the activations of one block of nodes at a time, which stay in cache: half the time.
+
+    The network's `outputs` on these rows stand for FV: the run evaluates them anyway.
 
     Blocks are of equal width; where K is no multiple of it, nodes without weights fill the last one up.
     """
-    W, V = model.W, model.V
+    W = model.W
     (d, K), n = W.shape, len(Y)
     count = -(-K // BLOCK)
     width = -(-K // count)
     filled = lambda A, axis: jnp.pad(A, [(0, count * width - K if i == axis else 0) for i in range(A.ndim)])  # noqa: E731
     blocks = (
         filled(W, 1).reshape(d, count, width).transpose(1, 0, 2),
-        filled(V, 0).reshape(count, width, -1),
         None if model.b is None else filled(model.b, 0).reshape(count, width),
     )
     Y_tilde = centred(Y)
 
-    def add(fitted: Array, block: Any) -> tuple[Array, tuple[Array, Array]]:
-        W_block, V_block, b = block
+    def reduce(block: Any) -> tuple[Array, Array]:
+        W_block, b = block
         F = _activate(model, inputs.project(W_block), b)
-        return fitted + F @ V_block, (Y_tilde.T @ F, F.mean(0))
+        return Y_tilde.T @ F, F.mean(0)
 
-    start = jnp.zeros((n, V.shape[1]), V.dtype)
-    fitted, (correlations, mean) = jax.lax.scan(add, start, blocks)
+    correlations, mean = jax.lax.map(reduce, blocks)
     columns, rows = _choice(K, min(sampled, K)), _choice(n, min(sampled, n))
     nodes = _activate(model, inputs.project(W[:, columns]), None if model.b is None else model.b[columns])
     samples = _activate(model, inputs.take(rows).project(W), model.b)
-    together = correlations.transpose(1, 0, 2).reshape(V.shape[1], count * width)
-    return Seen(fitted, together[:, :K], mean.reshape(-1)[:K], nodes, samples)
+    together = correlations.transpose(1, 0, 2).reshape(Y.shape[1], count * width)
+    return Seen(outputs, together[:, :K], mean.reshape(-1)[:K], nodes, samples)
 
 
 def _activate(model: TwoLayer, H: Array, b: Array | None) -> Array:
@@ -247,7 +249,7 @@ def observe(ctx: flow.Context) -> dict[str, Array]:
     model, inputs = ctx.model, ctx.train_inputs
     Y = flow.target_matrix(ctx.train_targets, ctx.task.outputs, layers(model)[1].dtype)
     if isinstance(model, TwoLayer):
-        seen = see_in_blocks(model, inputs, Y, SAMPLED)
+        seen = see_in_blocks(model, inputs, Y, SAMPLED, ctx.train_outputs)
     else:
         seen = see(last_features(model, inputs), layers(model)[1], Y, SAMPLED)
     return measure(model, ctx.previous, seen, Y, ctx.task.group)
