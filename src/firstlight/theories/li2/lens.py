@@ -45,8 +45,8 @@ def last_features(model: Model, inputs: Any) -> Float[Array, "n K"]:
 
 
 class Seen(NamedTuple):
-    """What is needed of the activations F (n, K): `fitted` FV (n, M) up to a constant row, `correlations` ỸᵀF (M, K), the `mean` (K,) over
-    samples, and F on some `nodes` (n, s) and on some `samples` (s, K)."""
+    """What is needed of the activations F (n, K): `fitted` FV (n, M) up to a constant row, `correlations` ỸᵀF (M, K),
+    the `mean` (K,) over samples, and F on some `nodes` (n, s) and on some `samples` (s, K)."""
 
     fitted: Any
     correlations: Any
