@@ -68,3 +68,11 @@ def test_hugging_face(tmp_path):
     assert found["transformer.wte.weight"].rule == "decoupled"
     logged = [entry for entry in trainer.state.log_history if "features/transformer.wte.weight/√AGOP" in entry]
     assert [entry["step"] for entry in logged] == [4, 8]
+
+
+def test_a_compiled_model_is_probed_as_it_was_written():
+    model = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 1))
+    batches = [(torch.randn(8, 4), torch.randn(8, 1))]
+    plain = probes.probe(model, batches, nn.MSELoss(), 0.1)
+    found = probes.probe(torch.compile(model), batches, nn.MSELoss(), 0.1)
+    assert found.table().equals(plain.table())

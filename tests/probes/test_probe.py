@@ -59,6 +59,60 @@ def test_the_model_is_left_as_it_was():
         assert probes.probe(model, [(x.clone(), y.clone())], nn.MSELoss(), 0.1).samples == 8
 
 
+def test_loaders_draw_no_random_numbers_of_the_users():
+    model, x, y = network(4, 6, 3), torch.randn(8, 4), torch.randn(8, 3)
+    own = torch.Generator().manual_seed(3)
+    for generator in (None, own):
+        loader = torch.utils.data.DataLoader(
+            torch.utils.data.TensorDataset(x, y), batch_size=4, shuffle=True, generator=generator
+        )
+        before = torch.get_rng_state(), own.get_state()
+        probes.probe(model, loader, nn.MSELoss(), 0.1)
+        assert torch.equal(before[0], torch.get_rng_state())
+        assert torch.equal(before[1], own.get_state())
+
+
+def test_buffers_that_the_forward_pass_changes_or_replaces_come_back():
+    class Counting(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = network(4, 6, 3)
+            self.register_buffer("changed", torch.zeros(1))
+            self.register_buffer("replaced", torch.zeros(1))
+
+        def forward(self, x):
+            self.changed += 1
+            self.replaced = self.replaced + 1
+            return self.net(x)
+
+    model = Counting()
+    kept = model.replaced
+    probes.probe(model, data(), nn.MSELoss(), 0.1)
+    assert (float(model.changed), float(model.replaced), model.replaced is kept) == (0.0, 0.0, True)
+
+
+def test_wrapped_models_and_structured_outputs():
+    class Answering(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.net = network(4, 6, 3)
+
+        def forward(self, x):
+            return {"logits": self.net(x), "note": "…"}
+
+    torch.manual_seed(1)
+    model, batches = Answering(), data()
+    loss = lambda made, y: nn.functional.mse_loss(made["logits"], y)  # noqa: E731
+    plain = probes.probe(model.net, batches, nn.MSELoss(), 0.1)
+    for wrapped in (model, nn.DataParallel(model)):
+        found = probes.probe(wrapped, batches, loss, 0.1)
+        assert [layer.name for layer in found.layers] == ["net.0.weight", "net.2.weight"]
+        assert [x.alignments for x in found.layers] == [x.alignments for x in plain.layers]
+    model.forward = lambda x: (model.net(x),)
+    with pytest.raises(ValueError, match="the model returned tuple; AGOP needs a tensor of outputs"):
+        probes.probe(model, batches, lambda made, y: nn.functional.mse_loss(made[0], y), 0.1)
+
+
 def test_projections_are_unbiased_and_their_error_is_stated():
     model, batches = network(5, 8, 40).double(), [(torch.randn(64, 5).double(), torch.randn(64, 40).double())]
     options = {"loss_fn": nn.MSELoss(), "weight_decay": 0.1, "keep_matrices": True}
@@ -154,6 +208,11 @@ def test_errors_say_what_to_do():
         probes.probe(network(4, 3).requires_grad_(False), data(), nn.MSELoss(), 0.1)
     with pytest.raises(ValueError, match=r"without loss_fn the model must return .loss and .logits"):
         probes.probe(model, data(), weight_decay=0.1)
+    renormed = nn.Sequential(nn.Embedding(5, 4, max_norm=0.1), nn.Linear(4, 3))
+    with pytest.raises(ValueError, match=r"0.weight is changed by the model's own forward pass"):
+        probes.probe(renormed, [(torch.arange(5), torch.randn(5, 3))], nn.MSELoss(), 0.1)
+    x, y = data()[0]
+    assert probes.probe(model, [(x[:0], y[:0]), (x, y)], nn.MSELoss(), 0.1).samples == 8
     probe = probes.FeatureProbe(model, nn.MSELoss(), 0.1)
     probe.step(*data()[0])
     with torch.no_grad():
@@ -176,6 +235,12 @@ def test_lambda_is_read_from_the_optimizer():
     optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9, weight_decay=0.01, maximize=True)
     decay = decay_from_group(optimizer, optimizer.param_groups[0])
     assert (decay.sign, round(decay.budget(10.0), 9)) == (-1.0, 1.0)
+    dampened = torch.optim.SGD([weight], lr=0.1, momentum=0.9, dampening=0.5, weight_decay=0.01)
+    assert decay_from_group(dampened, dampened.param_groups[0]).budget(10.0) == pytest.approx(0.5)
+    decoupled = torch.optim.Muon([weight], lr=0.1, momentum=0.9, weight_decay=0.01)
+    assert decay_from_group(decoupled, decoupled.param_groups[0]).budget(10.0) == pytest.approx(0.1)
+    adaptive = torch.optim.Adam([weight], lr=0.1, weight_decay=0.01)
+    assert math.isnan(decay_from_group(adaptive, adaptive.param_groups[0]).budget(10.0))
     model = network(4, 6, 3)
     groups = [{"params": model[0].parameters(), "weight_decay": 0.2}, {"params": model[2].parameters()}]
     optimizer = torch.optim.SGD(groups, lr=0.1)

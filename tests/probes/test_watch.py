@@ -34,7 +34,12 @@ def test_states_follow_the_budget():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2, momentum=0.9, weight_decay=1e-2)
     seen = []
     watch = probes.Watch(
-        model, nn.MSELoss(), [(x, y)], optimizer, every=1, on_probe=lambda step, result: seen.append(step)
+        nn.DataParallel(model),
+        nn.MSELoss(),
+        [(x, y)],
+        optimizer,
+        every=1,
+        on_probe=lambda step, result: seen.append(step),
     )
     train(model, optimizer, x, y, 1, watch)
     assert watch.last["0.weight"].verdict.state == "lazy"

@@ -50,6 +50,8 @@ class Accumulator:
     def add(self, outputs: torch.Tensor, loss: torch.Tensor, weight: float | int | None) -> None:
         """Add one batch whose graph has been recorded."""
         n = outputs.shape[0] if outputs.ndim else 1
+        if n == 0:
+            return
         weight = float(weight) if weight is not None else float(n) if self.reduction == "mean" else 1.0
         named = {name: p for name, p in self.model.named_parameters() if p.ndim >= 2}
         parents, leaves = graph_parents([loss, outputs])

@@ -18,7 +18,10 @@ LARGEST_SIDE = 8192
 """Backward matrices with more rows than this are not formed."""
 
 NO_DECAY = "no weight decay, so a converged layer has ∂L/∂W = 0 and FACT says nothing of it"
-NO_DIRECTION = "decoupled weight decay and no optimizer state: give optimizer=, or use Watch"
+NO_DIRECTION = (
+    "decoupled weight decay and no Adam-like state to read the step's direction from: give optimizer= after its first "
+    "step, or use Watch"
+)
 
 
 def assess(

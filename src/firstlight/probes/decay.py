@@ -1,7 +1,8 @@
 """Which λ FACT has to use, read off an optimizer."""
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import torch
@@ -19,18 +20,19 @@ class Decay:
 
     With "L2" the decay is part of the gradient (SGD, Adam) and a resting point is a critical point of
     L + (λ/2)‖θ‖². With "decoupled" (AdamW) it is not: there the mean step direction takes the gradient's place.
-    `sign` is −1 where the optimizer maximises.
+    `sign` is −1 where the optimizer maximises. `gain` is what a unit of learning rate moves the weights by along the
+    decay: 1/(1 − momentum) for SGD, 1 where the decay is decoupled, NaN where each weight has a step size of its own.
     """
 
     value: float
     rule: Rule = "L2"
-    momentum: float = 0.0
+    gain: float = 1.0
     learning_rate: float | None = None
     sign: float = 1.0
 
     def budget(self, total_learning_rate: float) -> float:
-        """wd·Σlr/(1 − momentum)."""
-        return decay_budget([total_learning_rate], self.value, self.momentum)
+        """wd·Σlr/(1 − momentum); NaN where Adam's denominators scale an L2 decay."""
+        return 0.0 if self.value == 0 else decay_budget([total_learning_rate * self.gain], self.value)
 
 
 def decay_from_group(optimizer: torch.optim.Optimizer, group: Mapping[str, Any]) -> Decay:
@@ -38,19 +40,24 @@ def decay_from_group(optimizer: torch.optim.Optimizer, group: Mapping[str, Any])
 
     >>> import torch
     >>> weight = torch.nn.Parameter(torch.zeros(2, 2))
-    >>> optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.9, weight_decay=1e-3)
+    >>> optimizer = torch.optim.SGD([weight], lr=0.1, momentum=0.5, weight_decay=1e-3)
     >>> decay_from_group(optimizer, optimizer.param_groups[0])
-    Decay(value=0.001, rule='L2', momentum=0.9, learning_rate=0.1, sign=1.0)
+    Decay(value=0.001, rule='L2', gain=2.0, learning_rate=0.1, sign=1.0)
     """
     value = float(group.get("weight_decay") or 0.0)
     names = {base.__name__ for base in type(optimizer).__mro__}
     decoupled = bool(group.get("decoupled_weight_decay")) or bool(names & set(_DECOUPLED))
     rule: Rule = "none" if value == 0 else "decoupled" if decoupled else "L2"
-    momentum = float(group.get("momentum") or 0.0)
-    # A dampened momentum averages gradients, it does not multiply the step.
-    momentum = momentum if not group.get("dampening") else 0.0
+    gain = 1.0 if decoupled else _gain(group) if "SGD" in names else math.nan
     sign = -1.0 if group.get("maximize") else 1.0
-    return Decay(value, rule, momentum, float(group["lr"]) if "lr" in group else None, sign)
+    return Decay(value, rule, gain, float(group["lr"]) if "lr" in group else None, sign)
+
+
+def _gain(group: Mapping[str, Any]) -> float:
+    """Σ_t of SGD's answer to one gradient: (1 − dampening)/(1 − momentum)."""
+    momentum = float(group.get("momentum") or 0.0)
+    dampening = float(group.get("dampening") or 0.0) if momentum else 0.0
+    return (1 - dampening) / (1 - momentum)
 
 
 def decays(
@@ -85,7 +92,7 @@ def decays(
             raise ValueError(f"weight_decay must be at least 0, got {value}")
         old = found[key]
         rule: Rule = "none" if value == 0 else "decoupled" if old.rule == "decoupled" else "L2"
-        found[key] = Decay(value, rule, old.momentum, old.learning_rate, old.sign)
+        found[key] = replace(old, value=value, rule=rule)
     return found
 
 
@@ -98,5 +105,6 @@ def step_direction(optimizer: torch.optim.Optimizer, parameter: torch.Tensor) ->
     beta1, beta2 = group["betas"]
     t = float(state["step"])
     m = state["exp_avg"] / (1 - beta1**t)
-    v = state["exp_avg_sq"] / (1 - beta2**t)
+    # AMSGrad divides by the largest second moment so far.
+    v = state.get("max_exp_avg_sq", state["exp_avg_sq"]) / (1 - beta2**t)
     return m / (v.sqrt() + group["eps"])

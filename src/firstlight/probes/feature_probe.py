@@ -27,6 +27,22 @@ DECOUPLED = (
 )
 
 
+def unwrapped(model: torch.nn.Module) -> torch.nn.Module:
+    """The model inside `DataParallel`, `DistributedDataParallel` or `torch.compile`.
+
+    >>> import torch
+    >>> unwrapped(torch.nn.DataParallel(torch.nn.Linear(2, 1)))
+    Linear(in_features=2, out_features=1, bias=True)
+    """
+    while True:
+        if isinstance(model, torch.nn.parallel.DistributedDataParallel | torch.nn.DataParallel):
+            model = model.module
+        elif type(model).__name__ == "OptimizedModule":
+            model = model.get_submodule("_orig_mod")
+        else:
+            return model
+
+
 class FeatureProbe:
     """Accumulate FACT, AGOP and eNFA of every weight matrix of a model over batches.
 
@@ -74,8 +90,7 @@ class FeatureProbe:
         keep_matrices: bool = False,
         seed: int = 0,
     ) -> None:
-        if isinstance(model, torch.nn.parallel.DistributedDataParallel | torch.nn.DataParallel):
-            model = model.module
+        model = unwrapped(model)
         if reduction not in ("mean", "sum", "steps"):
             raise ValueError(f"reduction is one of mean, sum, steps; got {reduction!r}")
         if not (outputs in ("auto", "exact") or (isinstance(outputs, int) and outputs > 0)):
@@ -108,7 +123,14 @@ class FeatureProbe:
     def step(self, inputs: Any, targets: Any = None, *, weight: float | int | None = None) -> None:
         """Add one batch: its inputs (a tensor, a tuple of arguments or a dict of keywords) and targets."""
         with self._untouched(), torch.inference_mode(False), torch.enable_grad():
+            versions = {name: p._version for name, p in self.model.named_parameters()}
             outputs, loss = self._forward(_mapped(_tracked, inputs), _mapped(_tracked, targets))
+            for name, parameter in self.model.named_parameters():
+                if parameter._version != versions.get(name, parameter._version):
+                    raise ValueError(
+                        f"{name} is changed by the model's own forward pass (an Embedding with max_norm does that), "
+                        "which FACT has no place for; probe the model without it"
+                    )
             self._sums.add(outputs, loss, weight)
 
     def result(
@@ -168,7 +190,12 @@ class FeatureProbe:
     def _untouched(self) -> Iterator[None]:
         """Modes, buffers and random states are afterwards what they were before, whatever happens inside."""
         modes = [(module, module.training) for module in self.model.modules()]
-        buffers = [(buffer, buffer.clone()) for buffer in self.model.buffers()] if self.training else []
+        buffers = [
+            (module._buffers, name, buffer, buffer.clone())
+            for module, _ in modes
+            for name, buffer in module._buffers.items()
+            if buffer is not None
+        ]
         devices = {p.device for p in self.model.parameters() if p.device.type not in ("cpu", "meta")}
         kind = next(iter(devices)).type if devices else "cuda"
         with torch.random.fork_rng([d.index or 0 for d in devices], enabled=True, device_type=kind):
@@ -178,8 +205,9 @@ class FeatureProbe:
             finally:
                 for module, mode in modes:
                     module.training = mode
-                for buffer, old in buffers:
+                for home, name, buffer, old in buffers:
                     buffer.data.copy_(old)
+                    home[name] = buffer
 
     def _forward(self, inputs: Any, targets: Any) -> tuple[torch.Tensor, torch.Tensor]:
         if isinstance(inputs, Mapping):
@@ -193,19 +221,19 @@ class FeatureProbe:
                     f"{type(made).__name__}. Give FeatureProbe a loss_fn(outputs, targets)"
                 )
             return made.logits, made.loss
-        outputs = made if isinstance(made, torch.Tensor) else getattr(made, "logits", None)
+        outputs = made.get("logits") if isinstance(made, Mapping) else getattr(made, "logits", made)
         loss = self.loss_fn(made, targets)
-        if outputs is None:
+        if loss.grad_fn is None:
+            raise ValueError("the loss has no gradient: every parameter is frozen, or the model detaches its outputs")
+        if not isinstance(outputs, torch.Tensor) or outputs.grad_fn is None:
             raise ValueError(
-                f"the model returned {type(made).__name__}; AGOP needs a tensor of outputs. Wrap the model so that it "
-                "returns one"
+                f"the model returned {type(made).__name__}; AGOP needs a tensor of outputs with a gradient. Wrap the "
+                "model so that it returns one, or a dict or object whose logits are one"
             )
         if loss.ndim:
             raise ValueError(
                 f"loss_fn must return one number, got a tensor of shape {tuple(loss.shape)}; use reduction='mean'"
             )
-        if loss.grad_fn is None:
-            raise ValueError("the loss has no gradient: every parameter is frozen, or the model detaches its outputs")
         return outputs, loss
 
 
@@ -229,7 +257,7 @@ def probe(
     >>> found["weight"].inputs, found["weight"].outputs
     (2, 1)
     """
-    with FeatureProbe(model, loss_fn, weight_decay, **options) as one:
+    with FeatureProbe(model, loss_fn, weight_decay, **options) as one, _unread(batches):
         device = next((p.device for p in model.parameters()), torch.device("cpu"))
         for batch in batches:
             batch = _mapped(lambda tensor: tensor.to(device), batch)
@@ -243,6 +271,19 @@ def probe(
                     "the loader yourself and call FeatureProbe.step"
                 )
     return one.result(**(known or {}))
+
+
+@contextlib.contextmanager
+def _unread(batches: Iterable[Any]) -> Iterator[None]:
+    """A `DataLoader` draws seeds and orders when it is iterated; afterwards its random state is what it was."""
+    generator = batches.generator if isinstance(batches, torch.utils.data.DataLoader) else None
+    state = None if generator is None else generator.get_state()
+    with torch.random.fork_rng(devices=[]):
+        try:
+            yield
+        finally:
+            if generator is not None and state is not None:
+                generator.set_state(state)
 
 
 def _mapped(change: Callable[[torch.Tensor], torch.Tensor], batch: Any) -> Any:

@@ -118,10 +118,8 @@ class _View:
         if len(before) != len(self.axes):
             return None
         own = [(axis, size) for axis, size in zip(self.axes, before, strict=True) if axis is not None]
-        axes: list[int | None] = []
         # From the last axis on, since `expand` adds axes of any length in front.
-        for size in reversed(after):
-            axes.append(own.pop()[0] if own and own[-1][1] == size else None)
+        axes = [own.pop()[0] if own and own[-1][1] == size else None for size in reversed(after)]
         return None if own else _View(tuple(reversed(axes)), self.rows)
 
     def sliced(self, start: int, stop: int) -> "_View":

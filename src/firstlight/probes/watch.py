@@ -10,7 +10,7 @@ import pandas as pd
 import torch
 
 from firstlight.probes.decay import decay_from_group, step_direction
-from firstlight.probes.feature_probe import DECOUPLED, LossFunction, probe
+from firstlight.probes.feature_probe import DECOUPLED, LossFunction, probe, unwrapped
 from firstlight.probes.result import SHOWN, ProbeResult
 from firstlight.records import FigureData, figure
 
@@ -55,6 +55,7 @@ class Watch:
     ) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1 step, got {every}")
+        model = unwrapped(model)
         self.model, self.loss_fn, self.batches, self.optimizer = model, loss_fn, batches, optimizer
         self.every, self.on_probe, self.options = every, on_probe, options
         self.steps = 0
