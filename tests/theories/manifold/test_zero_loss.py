@@ -4,6 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from firstlight import models, tasks
 from firstlight.claims.manifold._networks import tanh_network
@@ -78,7 +79,6 @@ def test_the_constrained_flow_stays_on_the_set_and_loses_norm_only_along_it(netw
 
 
 def test_cross_entropy_at_a_level_of_least_norm_has_the_direction_of_maximal_margin():
-    from scipy.optimize import brentq
     from sklearn.svm import SVC
 
     rng = np.random.default_rng(1)
@@ -129,3 +129,38 @@ def test_errors_name_the_assumption_that_fails():
             manifold.predicted_distance(cross, np.ones(2), lam)
         with pytest.raises(manifold.AssumptionFails, match="λ must be a finite number > 0"):
             manifold.decay_flow(cross, np.ones(2), lam, 1.0)
+
+
+def test_a_tree_of_another_shape_or_structure_is_refused():
+    W, V = np.zeros((3, 8)), np.zeros((8, 1))
+    zero_set = manifold.ZeroLossSet(lambda w: jnp.sum(w["W"] @ w["V"]) - 1.0, {"W": W, "V": V})
+    assert zero_set.vector({"W": W, "V": V}).shape == (32,)
+    with pytest.raises(ValueError, match=r"the shapes of `like`, \(8, 1\), \(3, 8\), got \(1, 8\), \(8, 3\)"):
+        zero_set.vector({"W": W.T, "V": V.T})
+    with pytest.raises(ValueError, match="params must have the structure of `like`"):
+        zero_set.vector([V, W])
+    with pytest.raises(ValueError, match="got no arrays of floats"):
+        zero_set.vector({})
+
+
+def test_the_gradient_turns_to_the_normal_where_projections_leave_the_set_too():
+    # The ellipse x²/4 + y² = 1 and a disc that touches it from outside: no point of the disc projects into it.
+    ellipse = manifold.ZeroLossSet(lambda w: w[0] ** 2 / 4 + w[1] ** 2 - 1.0, np.zeros(2))
+    touch = np.array([2 * np.cos(0.7), np.sin(0.7)])
+    normal = np.array([touch[0] / 4, touch[1]]) / np.hypot(touch[0] / 4, touch[1])
+    ratios = []
+    for height in (1e-3, 1e-4, 1e-5):
+        theta = touch + height * normal + 0.9 * np.sqrt(0.2 * height) * np.array([-normal[1], normal[0]])
+        cosine, far = manifold.gradient_angle(ellipse, theta)
+        # The nearest point is where θ − φ is normal to the tangent (−2 sin t, cos t).
+        t = brentq(
+            lambda t, x, y: 2 * np.sin(t) * (2 * np.cos(t) - x) - np.cos(t) * (np.sin(t) - y), 0.5, 0.9, (*theta,)
+        )
+        nearest, tangent = np.array([2 * np.cos(t), np.sin(t)]), np.array([-2 * np.sin(t), np.cos(t)])
+        gradient = np.array([theta[0] / 2, 2 * theta[1]])
+        exact = abs(tangent @ gradient) / np.linalg.norm(tangent) / np.linalg.norm(gradient)
+        assert cosine == pytest.approx(exact, rel=1e-6)
+        assert far == pytest.approx(np.linalg.norm(theta - nearest), rel=1e-6)
+        assert np.linalg.norm(nearest - (touch + 0.1 * normal)) > 0.1
+        ratios.append(cosine / far)
+    np.testing.assert_allclose(ratios, ratios[-1], rtol=0.1)

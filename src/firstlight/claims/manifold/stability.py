@@ -107,14 +107,14 @@ def loss_bound(setting: Setting) -> Outcome:
 
 
 def orthogonality(setting: Setting) -> Outcome:
-    """cos∠(∇𝓛, tangent)/dist at random normal displacements of points of the zero-loss set."""
+    """cos∠(∇𝓛, tangent)/dist at random normal displacements, and in balls whose projections leave them."""
     import numpy as np
 
     from firstlight.theories import manifold
 
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=5)))
     distances, directions = (1e-1, 1e-2, 1e-3, 1e-4), setting.choose(quick=6, paper=40)
-    drift, constants, escapes = 0.0, [], 0.0
+    drift, constants, outside, touching = 0.0, [], [], []
     for i, seed in enumerate(seeds):
         setting.progress(i / len(seeds), f"seed {seed}")
         zero_set, model = tanh_network(seed)
@@ -131,32 +131,50 @@ def orthogonality(setting: Setting) -> Outcome:
         constants.append(sups[-1])
         # The supremum over directions at each distance, against its limit.
         drift = max(drift, float(np.abs(sups[1:] / sups[-1] - 1).max()), float(sups[0] / sups[-1] - 1))
-        random = rng.standard_normal(len(phi))
-        escapes = max(escapes, float(np.linalg.norm(at.tangential(random)) / np.linalg.norm(random)))
+        share, sups = _in_a_ball(zero_set, phi, normals[0] / np.linalg.norm(normals[0]), rng, directions // 3)
+        outside.append(share)
+        touching.append(float(np.abs(sups / sups[-1] - 1).max()))
     measured = {
         "C at distance 1e-4": {str(seed): c for seed, c in zip(seeds, constants, strict=True)},
         "largest drift of C down from distance 1e-1": drift,
-        "tangential share of a random direction": escapes,
+        "balls that touch 𝒵: least share of points that project outside": min(outside),
+        "balls that touch 𝒵: largest drift of C down from distance 1e-4": max(touching),
     }
+    bounded = max(drift, *touching) <= BOUNDED and bool(np.isfinite(constants).all())
     return Outcome(
-        "holds-as-corrected" if drift <= BOUNDED and np.isfinite(constants).all() else "fails",
+        "holds" if bounded and min(outside) > 0.5 else "fails",
         measured,
-        {"largest drift of C down from distance 1e-1": "at most 0.15"},
+        {name: f"at most {BOUNDED}" for name in measured if "drift" in name},
         evidence=(
-            "The bound holds with one C for all distances below 0.1. The printed condition proj(S ∩ 𝒵) ⊆ S is empty, "
-            f"because points of 𝒵 are their own projections (largest distance between them {_self_projection():.0e}); "
-            "the proof needs proj(S) ⊆ S."
+            "The printed condition proj(S ∩ 𝒵) ⊆ S holds for every S, as points of 𝒵 are their own projections, and "
+            "the proof takes proj(θ) ∈ S for θ ∈ S, which it does not give. No condition is needed: points of the "
+            "compact S with dist → 0 gather at S ∩ 𝒵, so their projections lie in a neighbourhood of it in 𝒵 that is "
+            f"compact and, rank being lost on a closed set only, regular. In balls that touch 𝒵, at least "
+            f"{min(outside):.0%} of whose points project outside, the bound holds all the same."
         ),
         seeds=seeds,
     )
 
 
-def _self_projection() -> float:
-    """How far a point of the zero-loss set is from its projection."""
+def _in_a_ball(zero_set, phi, normal, rng, directions: int):
+    """For points of a ball that touches 𝒵 at φ: the share whose projection is outside, and sup cos/dist by height."""
+    import numpy as np
+
     from firstlight.theories import manifold
 
-    zero_set, model = tanh_network(0)
-    return manifold.distance(zero_set, manifold.project(zero_set, model).theta)
+    radius, outside, ratios = 0.1, [], []
+    centre = phi + radius * normal
+    for _ in range(directions):
+        across = rng.standard_normal(len(phi))
+        across -= (across @ normal) * normal
+        across /= np.linalg.norm(across)
+        for height in (1e-6, 1e-7, 1e-8):
+            # Within the ball, and far enough from its axis for the distance to be of the order √height.
+            theta = phi + height * normal + 0.9 * np.sqrt(height * (2 * radius - height)) * across
+            cosine, far = manifold.gradient_angle(zero_set, theta)
+            ratios.append(cosine / far)
+            outside.append(np.linalg.norm(manifold.project(zero_set, theta).theta - centre) > radius)
+    return float(np.mean(outside)), np.reshape(ratios, (directions, -1)).max(0)
 
 
 def tangent_space(setting: Setting) -> Outcome:
@@ -237,8 +255,6 @@ def normal_displacement(setting: Setting) -> Outcome:
     )
 
 
-_NETWORK = "a tanh network with 5 constraints and 32 parameters"
-
 THEOREM_4_9 = Claim(
     id="manifold.theorem-4-9",
     title="Training with weight decay stays near the zero-loss set",
@@ -273,14 +289,8 @@ THEOREM_4_13 = Claim(
         "Let S be compact with proj_𝒵(S ∩ 𝒵) ⊆ S and without singular points. Then there are C and x₀ such that "
         "|vᵀ∇𝓛(θ)|/(‖v‖‖∇𝓛(θ)‖) < C dist_𝒵(θ) for all θ ∈ S∖𝒵 with dist_𝒵(θ) < x₀ and v ∈ 𝒯 at proj_𝒵(θ)."
     ),
-    corrected="The same with the condition proj_𝒵(S) ⊆ S; the printed one holds for every S.",
-    counterexample=(
-        "Points of 𝒵 project onto themselves, so proj_𝒵(S ∩ 𝒵) ⊆ S says nothing, while the proof takes "
-        f"φ = proj_𝒵(θ) ∈ S ∩ 𝒵 for θ ∈ S; on {_NETWORK} the bound then holds with C drifting by less than 15 %."
-    ),
     check=orthogonality,
-    expected_verdict="holds-as-corrected",
-    tolerance={"largest drift of C down from distance 1e-1": BOUNDED},
+    tolerance=BOUNDED,
     tolerance_reason="at distance 0.1 the ratio still has corrections of first order in the distance",
 )
 
