@@ -4,6 +4,15 @@ import functools
 
 from firstlight.claims.claim import Claim, Outcome, Setting
 
+PERFECT = (1500, 2500)
+"""Steps that are "about 2000": to the nearest thousand."""
+
+EMERGES = (500, 1500)
+"""Steps that are "about 1000", likewise."""
+
+HALF = 0.5
+"""A measure has become small when less than half is left of what it is for random embeddings."""
+
 
 @functools.lru_cache(maxsize=16)
 def _run(scale: str, seed: int):
@@ -27,78 +36,131 @@ def _runs(setting: Setting, seeds: tuple[int, ...]):
 
 def delayed_generalisation(setting: Setting) -> Outcome:
     """When each seed leaves chance and when it reaches perfect test accuracy, with the training error all along."""
+    import numpy as np
+
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=5)))
     runs = _runs(setting, seeds)
-    p, early, late = setting.choose(quick=(23, 20, 150), paper=(37, 500, 3500))
-    # A fifth: five or more times what guessing gives, and far from knowing.
-    starts = {str(seed): run.first(0.2) for seed, run in runs.items()}
+    early, (low, high) = setting.choose(quick=(20, (50, 150)), paper=(500, PERFECT))
+    guess = _guessing(setting)
+    starts = {str(seed): _leaves(run, guess) for seed, run in runs.items()}
     ends = {str(seed): run.first(1.0) for seed, run in runs.items()}
     at_chance = max(float(run.frame.loc[run.frame["step"] <= early, "test_accuracy"].max()) for run in runs.values())
     error = max(float(run.frame["train_error"].to_numpy()[1:].max()) for run in runs.values())
+    found = [step for step in ends.values() if step is not None]
+    median = float(np.median(found)) if len(found) == len(ends) else None
     measured = {
         f"largest test accuracy up to step {early}": at_chance,
-        "step of test accuracy 0.2": starts,
+        "step at which a seed leaves guessing": starts,
         "step of test accuracy 1": ends,
+        "median step of test accuracy 1": median,
         "largest training error after the first record": error,
     }
-    reached = all(step is not None and step <= late for step in ends.values())
-    holds = at_chance <= 3 / p and reached and error < 0.01 and all(r.status == "finished" for r in runs.values())
-    found = [step for step in ends.values() if step is not None]
-    evidence = (
-        "Whether N(0, p^{−1/2}) is a variance or a deviation cannot be told from these curves: the first Euler step is "
-        "far larger than either."
-    )
-    if setting.scale == "paper":
-        spread = f"{min(found, default=0)} to {max(found, default=0)}"
-        evidence = f"Perfect at {spread} steps; the paper says about 2000. {evidence}"
+    reached = median is not None and low <= median <= high
+    holds = at_chance <= guess and reached and error < 0.01 and all(r.status == "finished" for r in runs.values())
     return Outcome(
         "holds" if holds else "fails",
         measured,
         {
-            f"largest test accuracy up to step {early}": f"chance, {1 / p:.3f}",
-            "step of test accuracy 1": f"at most {late}",
+            f"largest test accuracy up to step {early}": f"guessing, at most {guess:.3f}",
+            "median step of test accuracy 1": f"{low} to {high}",
         },
-        evidence=evidence,
+        evidence=(
+            f"Perfect at steps {min(found, default=None)} to {max(found, default=None)}, median {median}. Whether "
+            "N(0, p^{−1/2}) is a variance or a deviation cannot be told from these curves: the first Euler step is far "
+            "larger than either."
+        ),
         seeds=seeds,
     )
 
 
+def _guessing(setting: Setting) -> float:
+    """The test accuracy that guessing exceeds once in some thirty thousand looks: four deviations above 1/p."""
+    p = setting.choose(quick=23, paper=37)
+    return 1 / p + 4 * ((1 - 1 / p) / p / (0.3 * p * (p + 1) / 2)) ** 0.5
+
+
+def _leaves(run, guess: float) -> int | None:
+    """The recorded step from which on the test accuracy stays above what guessing gives."""
+    import numpy as np
+
+    below = np.flatnonzero(run.frame["test_accuracy"].to_numpy() <= guess)
+    after = below[-1] + 1 if len(below) else 0
+    return int(run.frame["step"].iloc[after]) if after < len(run.frame) else None
+
+
 def circles(setting: Setting) -> Outcome:
-    """Figure 4's four panels as numbers, of the first seed before and after, and as pictures."""
+    """Figure 4's panels as numbers, of every seed at the end, in units of what independent normal entries give."""
+    import numpy as np
+
     from firstlight.theories import manifold
 
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=5)))
     runs = _runs(setting, seeds)
-    first, last = (list(runs[seeds[0]].snapshots.values())[i] for i in (0, -1))
-    before, after = manifold.measure(first), manifold.measure(last)
+    ends = {seed: [list(run.snapshots.values())[i] for i in (0, -1)] for seed, run in runs.items()}
+    found = {seed: manifold.measure(last) for seed, (_, last) in ends.items()}
+    random = random_measures(next(iter(ends.values()))[0].shape[1])
+    shares = {
+        name: {str(seed): value(one) / value(random) for seed, one in found.items()} for name, value in _CAPTION.items()
+    }
+    left = [_leaves(run, _guessing(setting)) for run in runs.values()]
+    low, high = setting.choose(quick=(30, 70), paper=EMERGES)
+    emerges = float(np.median(left)) if None not in left else None  # type: ignore[arg-type]
     measured = {
-        "mean |log of ‖Re F_k‖/‖Im F_k‖|": [before.log_ratio, after.log_ratio],
-        "aspect ratio of the circles": [before.aspect, after.aspect],
-        "mean |cosine| of different features": [before.cosine, after.cosine],
-        "similarity of |F|, same frequency": [before.same, after.same],
-        "similarity of |F|, other frequency": [before.other, after.other],
-        "norms of the circles, deviation over mean": [before.spread, after.spread],
+        "median step at which a seed leaves guessing": emerges,
+        "at the end, over what random embeddings have": shares,
+        "similarity of |F|, same frequency": {str(seed): one.same for seed, one in found.items()},
+        "similarity of |F|, other frequency": {str(seed): one.other for seed, one in found.items()},
     }
-    parts = {
-        "circles": after.log_ratio < before.log_ratio and after.aspect > before.aspect,
-        "orthogonal planes": after.cosine < before.cosine,
-        "units of their own": after.other < 0.75 * after.same and before.other > 0.9 * before.same,
-    }
+    equal = max(max(by_seed.values()) for by_seed in shares.values()) <= HALF
+    own = all(one.same > 1.5 * one.other for one in found.values())
+    holds = equal and own and emerges is not None and low <= emerges <= high
+    first, last = ends[seeds[0]]
     name = "Z23, 150 steps of 0.02" if setting.scale == "quick" else "Z37, 5000 steps of 0.001"
     caption = (
         f"{name}; of the first seed, before and after. Rows and columns of the maps are Re F_k and Im F_k in turn."
     )
     return Outcome(
-        "holds" if all(parts.values()) else "fails",
-        parts | measured,
-        dict.fromkeys(parts, True),
-        evidence="Pairs of numbers are before and after.",
+        "holds" if holds else "fails",
+        measured,
+        {
+            "median step at which a seed leaves guessing": f"{low} to {high}",
+            "at the end, over what random embeddings have": f"at most {HALF}",
+        },
+        evidence=(
+            "The absolute values of Re F_k and Im F_k are as similar at the end as those of random vectors, 2/π, "
+            "which is also what random phases on shared units give: 'very similar' is by comparison with other "
+            "frequencies, whose similarity falls."
+        ),
         figures=(
             manifold.figure_4(runs, first, last, caption),
             manifold.embedding_circles(last, caption=f"{name}; colour runs with the element of the group."),
         ),
         seeds=seeds,
     )
+
+
+_CAPTION = {
+    "deviation of the sizes of circles": lambda m: m.spread,
+    "|log of ‖Re F_k‖/‖Im F_k‖|": lambda m: m.log_ratio,
+    "1 − aspect ratio": lambda m: 1 - m.aspect,
+    "|cosine| of different features": lambda m: m.cosine,
+    "similarity of |F|, other frequency": lambda m: m.other,
+}
+"""What the caption says becomes small."""
+
+
+def random_measures(K: int):
+    """What `manifold.measure` gives for independent normal entries of K units, to leading order in 1/K.
+
+    Norms of K normals deviate by 1/√2K, |cos| of two such vectors has mean √(2/πK), the two axes of a plane differ by
+    √(π/2K), and the absolute values of normals have cosine (E|x|)²/E x² = 2/π.
+    """
+    from math import pi, sqrt
+
+    from firstlight.theories.manifold import Measures
+
+    cosine = sqrt(2 / (pi * K))
+    return Measures(cosine, 1 - sqrt(pi / (2 * K)), 1 / sqrt(4 * K), cosine, 2 / pi, 2 / pi)
 
 
 SECTION_7 = Claim(
@@ -111,6 +173,8 @@ SECTION_7 = Claim(
         "2000."
     ),
     check=delayed_generalisation,
+    tolerance=500,
+    tolerance_reason="'about 2000' is read as the median of the seeds to the nearest thousand; single seeds spread",
 )
 
 FIGURE_4 = Claim(
@@ -118,9 +182,11 @@ FIGURE_4 = Claim(
     title="The embedding becomes circles in orthogonal planes",
     locator="Figure 4, Section 7.4.2",
     statement=(
-        "The norms of Re F_k and Im F_k equalise (circles of perfect aspect ratio), the features become orthogonal, "
-        "and their absolute values similar for the same frequency and dissimilar for different ones (each circle "
-        "uses its own hidden units)."
+        "Generalisation emerges after about 1000 steps. The norms of Re F_k and Im F_k equalise (equally sized circles "
+        "of perfect aspect ratio), the features become orthogonal, and their absolute values similar for the same "
+        "frequency and dissimilar for different ones (each circle uses its own hidden units)."
     ),
     check=circles,
+    tolerance=HALF,
+    tolerance_reason="the caption gives no numbers: at the end less than half is left of each, in every run",
 )
