@@ -124,3 +124,54 @@ def test_repeated_inputs_make_the_zero_loss_limit_undefined():
     problem = manifold.Isolated(tasks.DenseInputs(X), np.ones((6, 1)), "relu")  # type: ignore[arg-type]
     with pytest.raises(manifold.AssumptionFails, match="rank 3 with 12 hidden units"):
         problem.require_start(np.random.default_rng(1).standard_normal((4, 12)))
+
+
+@pytest.mark.parametrize(
+    ("W", "options", "message"),
+    [
+        (np.ones((6, 40)), {}, r"W must be \(7, K\), one row per input of this split, got \(6, 40\)"),
+        (np.ones(7), {}, r"W must be \(7, K\).*got \(7,\)"),
+        (np.ones((7, 40), int), {}, "W must be float32 or float64.*got int64"),
+        (np.full((7, 40), np.nan), {}, "W must be finite, got 280 entries"),
+        (None, {"steps": 0}, "steps must be at least 1, got 0"),
+        (None, {"every": 0}, "every must be at least 1, got 0"),
+        (None, {"eta": float("nan")}, "eta must be a finite number > 0, got nan"),
+        (None, {"steps": 5, "snapshots": (0, 6)}, r"between 0 and steps = 5, got \[6\]"),
+    ],
+)
+def test_a_simulation_refuses_what_it_cannot_start_from(W, options, message):
+    split = tasks.group_task("Z7", encoding="summed").split(fraction=0.7, seed=0)
+    with pytest.raises(ValueError, match=message):
+        manifold.simulate(split, manifold.embedding(0, 7, 40) if W is None else W, **options)
+
+
+def test_steps_too_long_diverge_and_a_lost_rank_is_singular():
+    split = tasks.group_task("Z5", encoding="summed").split(fraction=0.7, seed=0)
+    W = manifold.embedding(0, 5, 40)
+    far = manifold.simulate(split, W, eta=1e6, steps=40, every=20)
+    assert far.status == "diverged"
+    assert np.isfinite(far.W).all()
+    assert far.frame["step"].tolist() == [0]
+    # All but the first units are tiny: H has its rank in exact arithmetic, HHᵀ has not in single precision.
+    flat = np.concatenate([np.ones((5, 1)), 1e-5 * W], axis=1).astype(np.float32)
+    stuck = manifold.simulate(split, flat, steps=5, every=5)
+    assert stuck.status == "singular"
+    assert "singular" in repr(stuck)
+    assert manifold.simulate(split, flat.astype(np.float64), eta=1e-9, steps=1, every=1).status == "finished"
+
+
+def test_measures_of_what_has_no_circles():
+    with pytest.raises(ValueError, match="at least 3 elements, one per row; got 2"):
+        manifold.measure(np.ones((2, 5)))
+    with pytest.raises(ValueError, match="every feature of the embedding is zero"):
+        manifold.measure(np.ones((7, 5)))
+    with pytest.raises(ValueError, match="must be finite"):
+        manifold.measure(np.full((7, 5), np.nan))
+    # Equal values at j and −j have no imaginary part: what is not there has no direction and does not count.
+    even = manifold.measure(np.cos(2 * np.pi * np.outer(np.arange(8), [1, 2]) / 8).round(12))
+    assert np.isfinite([even.aspect, even.cosine, even.other]).all()
+
+
+def test_the_closed_form_of_the_hyperbola_is_for_points_on_it():
+    with pytest.raises(ValueError, match=r"starts on w₁w₂ = 1, got w₁w₂ = 1\.5; project it first"):
+        manifold.hyperbola(np.array([3.0, 0.5]), np.zeros(1))

@@ -20,6 +20,8 @@ def fourier_features(E: Embedding) -> Complex[np.ndarray, "f K"]:
     [0.5, 0.0]
     """
     p = len(E)
+    if p < 3:
+        raise ValueError(f"circles need an embedding of at least 3 elements, one per row; got {p}")
     return np.fft.fft(np.asarray(E, np.float64), axis=0)[1 : (p - 1) // 2 + 1] / p
 
 
@@ -81,15 +83,18 @@ def aspect_ratio(found: Features) -> Float[np.ndarray, " f"]:
 
 
 def cosines(found: Features) -> Float[np.ndarray, "r r"]:
-    """The cosine of every pair of feature rows (Figure 4, bottom left)."""
-    unit = found.rows / np.linalg.norm(found.rows, axis=1, keepdims=True)
-    return unit @ unit.T
+    """The cosine of every pair of feature rows (Figure 4, bottom left); NaN for rows that are zero."""
+    return _cosines(found.rows)
 
 
 def unit_similarity(found: Features) -> Float[np.ndarray, "r r"]:
     """The cosine of the absolute values of every pair of rows: near 1 where they use the same units (bottom right)."""
-    size = np.abs(found.rows)
-    unit = size / np.linalg.norm(size, axis=1, keepdims=True)
+    return _cosines(np.abs(found.rows))
+
+
+def _cosines(rows: Float[np.ndarray, "r K"]) -> Float[np.ndarray, "r r"]:
+    sizes = np.linalg.norm(rows, axis=1, keepdims=True)
+    unit = rows / np.where(sizes > 0, sizes, np.nan)
     return unit @ unit.T
 
 
@@ -116,24 +121,31 @@ class Measures:
 def measure(E: Embedding, group: Group | str | None = None) -> Measures:
     """How far an embedding consists of equal circles in orthogonal planes on units of their own.
 
+    Features that are zero, as of a frequency that is not there, have no direction and are left out of all but `spread`.
+
     >>> angle = 2 * np.pi * np.outer(np.arange(5), [1, 2]) / 5
     >>> E = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
     >>> found = measure(E)
     >>> round(found.aspect, 9), round(abs(found.cosine), 9), round(found.other, 9)
     (1.0, 0.0, 0.0)
     """
+    if not np.isfinite(E).all():
+        raise ValueError("the embedding must be finite; it holds NaN or infinities")
     found = features(E, group)
+    norms = np.array([np.linalg.norm(block) for block in found.blocks])
+    # Rounding of the transform leaves 1e-16 of what is constant.
+    if norms.max() <= 1e-12 * np.linalg.norm(E):
+        raise ValueError("every feature of the embedding is zero: its rows are all the same, so there is no circle")
     same_part = found.owner[:, None] == found.owner
     different = ~np.eye(len(same_part), dtype=bool)
     similarity = unit_similarity(found)
-    norms = np.array([np.linalg.norm(block) for block in found.blocks])
     planes = all(len(block) == 2 for block in found.blocks)
-    ratios = [_log_ratio(block) for block in found.blocks]
+    ratios = [_log_ratio(block) for block in found.blocks if np.linalg.norm(block, axis=1).all()]
     return Measures(
-        log_ratio=float(np.mean(ratios)) if planes else float("nan"),
-        aspect=float(np.nanmean(aspect_ratio(found))),
+        log_ratio=_mean(np.array(ratios)) if planes else float("nan"),
+        aspect=_mean(aspect_ratio(found)),
         spread=float(norms.std() / norms.mean()),
-        cosine=float(np.abs(cosines(found)[different]).mean()),
+        cosine=_mean(np.abs(cosines(found)[different])),
         same=_mean(similarity[same_part & different]),
         other=_mean(similarity[~same_part]),
     )
@@ -144,4 +156,5 @@ def _log_ratio(block: Float[np.ndarray, "_ K"]) -> float:
 
 
 def _mean(values: Float[np.ndarray, " n"]) -> float:
-    return float(values.mean()) if values.size else float("nan")
+    there = values[np.isfinite(values)]
+    return float(there.mean()) if there.size else float("nan")

@@ -17,6 +17,11 @@ from firstlight import flow
 from firstlight.tasks import Split
 from firstlight.theories.manifold.isolated import Isolated, isolate, output_layer, velocity
 
+Status = Literal["finished", "singular", "diverged"]
+
+GROWN = 1e3
+"""How many times its first norm W has when it counts as diverged; the flow itself only loses norm, but for rounding."""
+
 
 @dataclass(frozen=True)
 class Simulation:
@@ -24,14 +29,15 @@ class Simulation:
 
     Attributes:
         frame: one row per recorded step: step, train_error (largest), test_accuracy, norm_W and norm_V (squared).
-        W: (d, K) the last embedding; `snapshots` those at the steps asked for.
-        status: "finished", or "singular" where HHᵀ lost its rank on the way.
+        W: (d, K) the last embedding that is finite; `snapshots` those at the steps asked for.
+        status: "finished"; "diverged" where Euler's steps, too long, made W grow out of all bounds; "singular" where
+            HHᵀ lost its rank, in the precision of W, before that.
     """
 
     frame: pd.DataFrame
     W: Float[np.ndarray, "d K"]
     snapshots: dict[int, np.ndarray] = field(default_factory=dict)
-    status: Literal["finished", "singular"] = "finished"
+    status: Status = "finished"
 
     def first(self, accuracy: float = 1.0) -> int | None:
         """The first recorded step with at least this test accuracy."""
@@ -40,6 +46,8 @@ class Simulation:
         return int(self.frame["step"].to_numpy()[reached[0]]) if len(reached) else None
 
     def __repr__(self) -> str:
+        if self.frame.empty:
+            return f"Simulation({self.status} at the start)"
         last = self.frame.to_dict("records")[-1]
         return f"Simulation({last['step']:.0f} steps, {self.status}, test accuracy {last['test_accuracy']:.3f})"
 
@@ -82,21 +90,59 @@ def simulate(
     [0, 10, 20]
     """
     problem = isolate(split, sigma, lam=lam, bias=bias)
+    _require(problem, W, eta, steps, every, snapshots)
     problem.require_start(W)
     # LAPACK's threads and XLA's wait for each other: on a busy machine that makes a step fifty times slower.
     with threadpool_limits(limits=1, user_api="blas"), jax.enable_x64(np.asarray(W).dtype == np.float64):
         w, at = jnp.asarray(W), 0
-        stops = sorted({*range(0, steps, every), steps, *(s for s in snapshots if s <= steps)})
+        stops = sorted({*range(0, steps, every), steps, *snapshots})
         rows, kept = [], {}
         for stop in stops:
-            w, at = _advance(problem, w, eta, stop - at), stop
+            before, w = w, _advance(problem, w, eta, stop - at)
             row = jax.device_get(_observe(problem, w, split.test_inputs, jnp.asarray(split.test_targets)))
-            if not np.isfinite(row["norm_W"]):
-                return Simulation(_frame(rows), np.asarray(w), kept, "singular")
+            if not np.isfinite([row["norm_W"], row["norm_V"]]).all():
+                last = _last_finite(problem, before, eta, stop - at)
+                return Simulation(_frame(rows), last, kept, _how(last, W))
             rows.append({"step": stop, **row})
             kept |= {stop: np.asarray(w)} if stop in snapshots else {}
+            at = stop
             progress(stop / steps)
         return Simulation(_frame(rows), np.asarray(w), kept)
+
+
+def _require(problem: Isolated, W: ArrayLike, eta: float, steps: int, every: int, snapshots: Sequence[int]) -> None:
+    """Refuse what no run can start from, by name."""
+    start, d = np.asarray(W), problem.inputs.dim
+    if start.ndim != 2 or start.shape[0] != d:
+        raise ValueError(f"W must be ({d}, K), one row per input of this split, got {start.shape}")
+    if not np.issubdtype(start.dtype, np.floating):
+        raise ValueError(f"W must be float32 or float64, in which the run is computed, got {start.dtype}; use W.astype")
+    if not np.isfinite(start).all():
+        raise ValueError(f"W must be finite, got {int((~np.isfinite(start)).sum())} entries that are NaN or infinite")
+    if not (np.isfinite(eta) and eta > 0):
+        raise ValueError(f"eta must be a finite number > 0, got {eta}")
+    for name, value in (("steps", steps), ("every", every)):
+        if value < 1:
+            raise ValueError(f"{name} must be at least 1, got {value}")
+    if wrong := [s for s in snapshots if not 0 <= s <= steps]:
+        raise ValueError(f"snapshots must lie between 0 and steps = {steps}, got {wrong}")
+
+
+def _last_finite(problem: Isolated, W: Array, eta: float, count: int) -> Float[np.ndarray, "d K"]:
+    """The last finite W on the way that `_advance` went."""
+    for _ in range(count):
+        after = _advance(problem, W, eta, 1)
+        if not bool(jnp.isfinite(after).all()):
+            break
+        W = after
+    return np.asarray(W)
+
+
+def _how(last: np.ndarray, first: ArrayLike) -> Status:
+    # Scaled first: squares of what has diverged overflow.
+    size = np.abs(last).max()
+    grown = size * np.linalg.norm(last / size) if size else 0.0
+    return "diverged" if grown > GROWN * np.linalg.norm(np.asarray(first)) else "singular"
 
 
 def _frame(rows: list[dict]) -> pd.DataFrame:

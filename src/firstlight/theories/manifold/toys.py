@@ -143,6 +143,8 @@ def hyperbola(w: Float[np.ndarray, " 2"], tau: Float[np.ndarray, " t"]) -> Float
     array([[2. , 0.5],
            [1. , 1. ]])
     """
+    if not np.isclose(w[0] * w[1], 1.0, rtol=1e-9, atol=0.0):
+        raise ValueError(f"the closed form is for starts on w₁w₂ = 1, got w₁w₂ = {w[0] * w[1]:.6g}; project it first")
     u = (w[0] ** 2 - w[1] ** 2) * np.exp(-4 * tau)
     # Of the two squares the larger is computed and the other is its inverse, which keeps all digits.
     larger = np.sqrt((np.abs(u) + np.sqrt(u**2 + 4)) / 2)

@@ -112,14 +112,24 @@ class ZeroLossSet:
             return int(eqx.filter_eval_shape(self.equations, flat).shape[0])
 
     def vector(self, params: Any) -> Vector:
-        """θ (P,) from a PyTree of the structure of `like`, or from θ itself."""
+        """θ (P,) from a PyTree of the structure and shapes of `like`, or from θ itself.
+
+        >>> zero_set = ZeroLossSet(lambda w: w["a"].sum() + w["b"].sum(), {"a": np.zeros((2, 3)), "b": np.zeros(1)})
+        >>> zero_set.vector({"a": np.zeros((3, 2)), "b": np.zeros(1)})
+        Traceback (most recent call last):
+        ...
+        ValueError: params must have the shapes of `like`, (2, 3), (1,), got (3, 2), (1,)
+        """
         if isinstance(params, np.ndarray | jax.Array) and params.shape == (self.parameters,):
             return np.asarray(params, np.float64)
-        leaves = jax.tree.leaves(eqx.filter(params, eqx.is_inexact_array_like))
-        theta = np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in leaves])
-        if theta.shape != (self.parameters,):
-            raise ValueError(f"params must hold {self.parameters} numbers, as `like` does, got {theta.size}")
-        return theta
+        leaves, structure = jax.tree.flatten(eqx.filter(params, eqx.is_inexact_array_like))
+        expected = self.equations
+        if [np.shape(leaf) for leaf in leaves] != list(expected.shapes):
+            wanted, got = (", ".join(map(str, found)) for found in (expected.shapes, map(np.shape, leaves)))
+            raise ValueError(f"params must have the shapes of `like`, {wanted}, got {got or 'no arrays of floats'}")
+        if structure != expected.structure:
+            raise ValueError(f"params must have the structure of `like`, {expected.structure}, got {structure}")
+        return np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in leaves])
 
     def tree(self, theta: Float[np.ndarray, " P"]) -> Any:
         """The PyTree of θ, with NumPy leaves in float64."""
