@@ -103,6 +103,11 @@ def test_weights_count_as_copies_and_zero_as_absence():
     np.testing.assert_allclose(weighted.predict(X), copied.predict(X), rtol=1e-7, atol=1e-9)
     with pytest.raises(ValueError, match="at least one non-zero"):
         RFMRegressor().fit(X, y, np.zeros(60))
+    plain = RFMRegressor(iterations=2).fit(X, y)
+    for factor in (1e-300, 1e300):
+        scaled = RFMRegressor(iterations=2).fit(X, y, np.full(60, factor))
+        np.testing.assert_allclose(scaled.predict(X), plain.predict(X), rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(scaled.history_["ridge"], factor * plain.history_["ridge"], rtol=1e-9)
 
 
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(-3, 3), st.integers(0, 3)), min_size=1, max_size=12))
@@ -126,9 +131,31 @@ def test_units_do_not_matter(factor):
     np.testing.assert_allclose(other / factor, one, rtol=1e-5, atol=1e-6)
     scaling = Scaling.of(factor * X, np.ones(80))
     np.testing.assert_allclose(scaling.apply(factor * X).std(axis=0), 1, rtol=1e-9)
-    if factor == 1e200:
-        with pytest.raises(ValueError, match="squares of X overflow"):
+    if factor in (1e200, 1e-200):
+        with pytest.raises(ValueError, match="squares of X leave the range"):
             RFMRegressor(scale=False).fit(factor * X, y)
+
+
+@pytest.mark.parametrize("factor", [1e-30, 1e30])
+def test_columns_left_unscaled_may_be_of_any_size(monkeypatch, factor):
+    from firstlight.rfm import fitting
+
+    monkeypatch.setattr(fitting, "SINGLE_ROWS", 50)
+    X, y = interaction(80)
+    one = RFMRegressor(update="nfa", iterations=1, scale=False).fit(X, y)
+    other = RFMRegressor(update="nfa", iterations=1, scale=False).fit(factor * X, y)
+    assert (one.precision_, other.precision_) == ("float32", "float64")
+    np.testing.assert_allclose(other.predict(factor * X), one.predict(X), atol=1e-3)
+    with pytest.raises(ValueError, match="out of the range of single precision"):
+        RFMRegressor(scale=False, precision="single").fit(factor * X, y)
+
+
+def test_rows_far_off_get_what_the_kernel_says_there(regressor):
+    X, y = interaction()
+    far = regressor.predict(1e200 * X[:2])
+    np.testing.assert_allclose(far, y.mean(), atol=1e-9)
+    with pytest.raises(ValueError, match="Exponential kernel overflows on rows so far"):
+        RFMRegressor(kernel="exponential", iterations=1).fit(X[:60], y[:60]).predict(1e3 * X[:2])
 
 
 @pytest.mark.parametrize(
@@ -164,6 +191,12 @@ def test_more_odd_tables(regressor):
             RFMRegressor().fit(table, np.zeros(len(table)))
     with pytest.raises(ValueError, match=r"MultiOutputClassifier\(RFMClassifier\(\)\)"):
         RFMClassifier().fit(wide, np.zeros((10, 2), int))
+    with pytest.raises(ValueError, match=r"y must be numbers: .* RFMClassifier takes labels"):
+        RFMRegressor().fit(wide, ["a"] * 10)
+    with pytest.raises(ValueError, match=r"Input y contains NaN\.$"):
+        RFMRegressor().fit(wide, np.full(10, np.nan))
+    with pytest.raises(ValueError, match="bandwidth must be a number above 0, from 1e-70"):
+        RFMRegressor(bandwidth=1e200).fit(wide, wide[:, 0])
     with pytest.raises(ValueError, match="what is one of importances"):
         regressor.figure_data("all")
     with pytest.raises(ValueError, match=r"'update' parameter of RFMRegressor must be"):
@@ -216,6 +249,11 @@ def test_files_and_pickles_predict_the_same(tmp_path, regressor, classifier, iri
         pd.testing.assert_frame_equal(again.history_, model.history_, check_dtype=False)
         assert (pickle.loads(pickle.dumps(model)).predict(table) == model.predict(table)).all()
     assert (rfm.load(tmp_path / "model.safetensors").predict_proba(iris[0]) == classifier.predict_proba(iris[0])).all()
+    days = np.array(["2020-01-01", "2021-01-01", "2022-01-01"], "M8[D]")[np.arange(150) % 3]
+    dated = RFMClassifier(update=None, ridge=np.float32(0.5), random_state=np.int64(3)).fit(iris[0], days)
+    again = rfm.load(dated.save(tmp_path / "dated.safetensors"))
+    assert (again.predict(iris[0]) == dated.predict(iris[0])).all()
+    assert again.get_params() == dated.get_params()
     (tmp_path / "other").write_bytes(b"x")
     with pytest.raises(ValueError, match="no estimator that RFM wrote"):
         rfm.load(tmp_path / "other")

@@ -12,7 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from firstlight.rfm import figures
 from firstlight.rfm.exact import predict
 from firstlight.rfm.fitting import Fitted, Settings, fit
-from firstlight.rfm.kernels import KERNELS, Kernel, median_bandwidth
+from firstlight.rfm.kernels import KERNELS, RANGES, Kernel, in_range, median_bandwidth
 from firstlight.rfm.machine import Rule
 from firstlight.rfm.solution import IllConditionedWarning
 from firstlight.rfm.table import Scaling, distinct
@@ -27,7 +27,7 @@ _NORMALIZED: dict[Update, tuple[Normalize | None, ...]] = {
 """What `normalize="auto"` tries: plain FACT drifts in scale and needs it; geometric FACT is often better without."""
 
 _ADVICE = {
-    "NaN": "fill gaps first, as in make_pipeline(SimpleImputer(), {name}())",
+    "Input X contains NaN": "fill gaps first, as in make_pipeline(SimpleImputer(), {name}())",
     "could not convert string": (
         "encode categories first, as in make_pipeline(make_column_transformer((OneHotEncoder(handle_unknown='ignore'), "
         "make_column_selector(dtype_exclude='number')), remainder='passthrough'), {name}())"
@@ -146,11 +146,18 @@ class BaseRFM(BaseEstimator):
     def _fit(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, *, loo: bool) -> Fitted:
         """Fit f to targets Y (n, c), already centred and scaled; `loo` asks for predictions of rows left out."""
         X, Y, weights = distinct(X, Y, weights)
+        # K + ridge·diag(1/w) knows only the ratio, so that weights of any size leave the ridges tried where they are.
+        self._mass = float(weights.mean())
+        weights = weights / self._mass
         radial = self.kernel.radial if isinstance(self.kernel, Kernel) else KERNELS[self.kernel].radial
         self._scaling = Scaling.of(X, weights, shift=bool(self.scale or radial), spread=bool(self.scale))
         Z = self._scaling.apply(X)
-        if np.abs(Z).max() > 1e150:
-            raise ValueError(f"the squares of X overflow (entries up to {np.abs(X).max():.1e}); leave scale=True")
+        peak = float(np.abs(Z).max())
+        if peak != 0 and not in_range(peak, np.dtype(np.float64)):
+            raise ValueError(
+                f"the squares of X leave the range of numbers (entries up to {np.abs(X).max():.1e}); "
+                "leave scale=True, or divide X by a number of that size"
+            )
         self.kernel_ = self._kernel(Z, weights, radial)
         fitted = fit(Z, Y, weights, self.kernel_, self._settings(loo), self._quality)
         self._keep(fitted)
@@ -166,7 +173,7 @@ class BaseRFM(BaseEstimator):
         return Settings(
             tuple(self._rules()),
             int(self.iterations),
-            None if self.ridge == "auto" else float(self.ridge),
+            None if self.ridge == "auto" else float(self.ridge) / self._mass,
             stopping,
             params.precision,
             int(self.exact_rows),
@@ -199,13 +206,14 @@ class BaseRFM(BaseEstimator):
         machine = fitted.machine
         self.feature_matrix_ = machine.M
         self.n_iter_ = machine.iteration
-        self.ridge_ = machine.solution.ridge
+        self.ridge_ = machine.solution.ridge * self._mass
         self.bandwidth_ = float(self.kernel_.bandwidth)
         self.condition_ = machine.solution.condition
         self.captured_ = machine.solution.captured
         self.precision_ = str(fitted.dtype)
         self.solver_ = "exact" if len(fitted.centres) == fitted.rows else "centers"
         self.history_ = pd.DataFrame(fitted.history)
+        self.history_["ridge"] *= self._mass
         (chosen,) = (row for row in fitted.history if row["chosen"])
         self.update_, self.normalize_ = chosen["update"], chosen["normalize"]
         self._centres, self._beta = fitted.centres, machine.solution.beta
@@ -220,10 +228,22 @@ class BaseRFM(BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        Z = self._scaling.apply(self._check_X(X, reset=False)).astype(self._beta.dtype)
+        Z = self._scaling.apply(self._check_X(X, reset=False))
+        if self.kernel_.radial:
+            # So far from all rows the kernel is zero; squares of numbers farther off would overflow.
+            far = RANGES[self._beta.dtype] ** 1.5
+            Z = np.clip(Z, -far, far, out=Z)
+        Z = Z.astype(self._beta.dtype, copy=False)
         metric = self.feature_matrix_.astype(self._beta.dtype)
-        with threads(min(len(Z), len(self._centres)), Z.shape[1]):
-            return predict(self.kernel_, Z, self._centres, metric, self._beta).astype(np.float64)
+        with threads(min(len(Z), len(self._centres)), Z.shape[1]), np.errstate(over="ignore", invalid="ignore"):
+            scores = predict(self.kernel_, Z, self._centres, metric, self._beta).astype(np.float64)
+        if not np.isfinite(scores).all():
+            kernel = type(self.kernel_).__name__
+            raise ValueError(
+                f"the {kernel} kernel overflows on rows so far from those fitted (entries up to {np.abs(Z).max():.1e} "
+                "in the scaled columns); clip them, or use a radial kernel"
+            )
+        return scores
 
     def _quality(self, predicted: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
         raise NotImplementedError

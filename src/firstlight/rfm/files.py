@@ -39,6 +39,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> Path:
         raise ValueError(f"only the kernels {', '.join(KERNELS)} can be written to a file; got {kernel}; use pickle")
     if not isinstance(params["kernel"], str):
         params["kernel"], params["bandwidth"] = kernel, estimator.bandwidth_
+    params = {name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()}
     if not isinstance(params["random_state"], int | None):
         params["random_state"] = None
     arrays = {name: getattr(estimator, name) for name in _NUMBERS}
@@ -48,7 +49,9 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> Path:
     head["history"] = json.loads(estimator.history_.to_json(orient="records", double_precision=15))
     head["names"] = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
     if isinstance(estimator, RFMClassifier):
-        head |= {"classes": estimator.classes_.tolist(), "classes_dtype": estimator.classes_.dtype.str}
+        labels = estimator.classes_
+        dated = labels.dtype.kind in "mM"
+        head |= {"classes": (labels.view(np.int64) if dated else labels).tolist(), "classes_dtype": labels.dtype.str}
         head["temperature"] = estimator.temperature_
         arrays["prior"] = estimator._prior
     else:
@@ -91,19 +94,16 @@ def _restored(head: dict[str, Any], arrays: dict[str, np.ndarray]) -> RFMClassif
     for name in _NUMBERS:
         setattr(estimator, name, arrays[name])
     estimator.kernel_ = KERNELS[head["kernel"]](estimator.bandwidth_)
-    estimator.history_ = pd.DataFrame(head["history"])
+    estimator.history_ = pd.DataFrame(head["history"]).astype({"score": float, "error": float, "alignment": float})
     estimator._scaling = Scaling(arrays["shift"], arrays["spread"])
     estimator.n_features_in_ = len(arrays["shift"])
     if head["names"]:
         estimator.feature_names_in_ = np.array(head["names"], dtype=object)
     if isinstance(estimator, RFMClassifier):
-        estimator.classes_ = np.array(head["classes"], dtype=_dtype(head["classes_dtype"]))
+        kind = np.dtype(object) if head["classes_dtype"] == "|O" else np.dtype(head["classes_dtype"])
+        estimator.classes_ = np.array(head["classes"], dtype=kind)
         estimator.temperature_, estimator._prior = head["temperature"], arrays["prior"]
     else:
         estimator._one_dimensional = head["one_dimensional"]
         estimator._targets = Scaling(arrays["target_shift"], arrays["target_spread"])
     return estimator
-
-
-def _dtype(name: str) -> np.dtype:
-    return np.dtype(object) if name == "|O" else np.dtype(name)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 from firstlight.rfm import memory
 from firstlight.rfm.centres import CentreSolver
 from firstlight.rfm.exact import ExactSolver
-from firstlight.rfm.kernels import Kernel
+from firstlight.rfm.kernels import Kernel, in_range
 from firstlight.rfm.machine import Iterate, Ridge, Rule, Solver, fixed, iterate
 from firstlight.rfm.ridge import best_ridge
 from firstlight.rfm.selection import Plan, Quality, Step, alignment, choose, explore, history
@@ -78,8 +78,14 @@ def fit(
 
 
 def _resolved(Z, Y, weights, kernel: Kernel, settings: Settings, quality) -> Fitted:
-    single = settings.precision == "single" or (settings.precision == "auto" and len(Z) >= SINGLE_ROWS)
-    if single:
+    sizes = float(np.abs(Z).max()) or 1.0, float(kernel.bandwidth)
+    outside = [size for size in sizes if not in_range(size, np.dtype(np.float32))]
+    if settings.precision == "single" and outside:
+        raise ValueError(
+            f"X or the bandwidth, of size {outside[0]:.1e}, is out of the range of single precision; "
+            "scale the columns of X, or give precision='double'"
+        )
+    if settings.precision == "single" or (settings.precision == "auto" and len(Z) >= SINGLE_ROWS and not outside):
         try:
             fitted = _fit(Z.astype(np.float32), Y, weights, kernel, settings, quality)
             if settings.precision == "single" or fitted.machine.solution.condition <= 1 / np.finfo(np.float32).eps:

@@ -12,6 +12,18 @@ from jaxtyping import Float
 
 Block = Float[np.ndarray, "*shape"]
 
+RANGES: dict[np.dtype, float] = {np.dtype(np.float32): 1e8, np.dtype(np.float64): 1e70}
+"""Entries and bandwidths may be this large, or its inverse: their fourth powers are then numbers still."""
+
+
+def in_range(size: float | int, dtype: np.dtype) -> bool:
+    """Whether squares of squares of numbers of this size neither overflow nor vanish.
+
+    >>> in_range(1e9, np.dtype(np.float32)), in_range(1e9, np.dtype(np.float64))
+    (False, True)
+    """
+    return 1 / RANGES[dtype] <= size <= RANGES[dtype]
+
 
 @dataclass(frozen=True)
 class Kernel(ABC):
@@ -28,8 +40,8 @@ class Kernel(ABC):
     """Whether `slopes` is given K (which is at hand) or must be given u (computed again)."""
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.bandwidth) and self.bandwidth > 0):
-            raise ValueError(f"bandwidth must be a finite number above 0, got {self.bandwidth}")
+        if not in_range(self.bandwidth, np.dtype(np.float64)):
+            raise ValueError(f"bandwidth must be a number above 0, from 1e-70 to 1e70, got {self.bandwidth}")
 
     @abstractmethod
     def values(self, u: Block) -> None:

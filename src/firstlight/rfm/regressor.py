@@ -49,7 +49,10 @@ class RFMRegressor(RegressorMixin, BaseRFM):
         self._validate_params()
         X, y = self._check_X(X, y, multi_output=True, y_numeric=True)
         weights = self._check_weights(X, sample_weight)
-        Y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
+        try:
+            Y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
+        except ValueError as error:
+            raise ValueError(f"y must be numbers: {error}; RFMClassifier takes labels") from None
         self._targets = Scaling.of(Y[weights > 0], weights[weights > 0])
         self._one_dimensional = np.ndim(y) == 1
         Y = self._targets.apply(Y)

@@ -45,7 +45,7 @@ class Scaling:
 def distinct(
     X: Rows, Y: Float[np.ndarray, "n c"], weights: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, "m d"], Float[np.ndarray, "m c"], Float[np.ndarray, " m"]]:
-    r"""Rows without weight left out, equal rows joined: their weights add up and their targets are averaged.
+    r"""Rows of no weight left out, equal rows joined: their weights add up and their targets are averaged.
 
     Squared loss cannot tell the difference, Σ w_i|y_i − f|² = (Σw_i)|ȳ − f|² + const, and leaving out a row then
     means all copies of it.
@@ -54,7 +54,8 @@ def distinct(
     >>> X.ravel(), Y.ravel(), w
     (array([1., 0.]), array([0.5, 5. ]), array([2., 1.]))
     """
-    kept = weights > 0
+    # A row of 1e-20 of another's weight changes nothing that double precision resolves.
+    kept = weights > 1e-20 * weights.max()
     # Adding zero makes −0 equal to 0, byte by byte.
     X, Y, weights = np.ascontiguousarray(X[kept] + 0.0), Y[kept], weights[kept]
     keys = X.view(np.dtype((np.void, X.dtype.itemsize * X.shape[1]))).ravel()
