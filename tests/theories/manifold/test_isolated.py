@@ -7,6 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from firstlight import models, tasks
+from firstlight.claims.manifold._networks import random_problem
 from firstlight.theories import manifold
 
 
@@ -116,6 +117,25 @@ def test_two_rates_need_decay_and_a_positive_ratio():
         manifold.two_rate_flow(problem, {}, 1.0, 1.0)
     with pytest.raises(ValueError, match="ratio must be positive, got 0"):
         manifold.two_rate_flow(manifold.isolate(split, "tanh", lam=0.1), {}, 0.0, 1.0)
+
+
+def test_two_rates_are_the_equations_of_both_layers_solved_by_another_method():
+    problem, W = random_problem(0, "tanh", lam=0.1, bias=False, sizes=(4, 2, 5, 1))
+    X, Y, start = problem.inputs.dense(), np.asarray(problem.Y), manifold.best_layers(problem, W)
+
+    def both(_, flat):
+        W, V = flat[:10].reshape(2, 5), flat[10:].reshape(5, 1)
+        H = np.tanh(X @ W)
+        left = H @ V - Y
+        slopes = X.T @ ((left @ V.T) * (1 - H**2)) + 0.1 * W, 100.0 * (H.T @ left + 0.1 * V)
+        return -np.concatenate([part.ravel() for part in slopes]) / 0.1
+
+    exact = solve_ivp(
+        both, (0, 1), np.r_[start["W"].ravel(), start["V"].ravel()], method="Radau", rtol=1e-8, atol=1e-10
+    )
+    ours = manifold.two_rate_flow(problem, start, 100.0, [0.0, 1.0], solver="tsit5", rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(ours.final["W"].ravel(), exact.y[:10, -1], rtol=1e-5)
+    np.testing.assert_allclose(ours.final["V"].ravel(), exact.y[10:, -1], rtol=1e-5)
 
 
 def test_repeated_inputs_make_the_zero_loss_limit_undefined():
