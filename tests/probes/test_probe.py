@@ -128,6 +128,29 @@ def test_projections_are_unbiased_and_their_error_is_stated():
     assert more.agop_error == pytest.approx(stated / 4, rel=0.3)
 
 
+def test_the_stated_error_covers_a_weight_used_many_times():
+    """A recurrent weight's uses are projected with the same signs, so that their errors add up, not their squares."""
+
+    class Recurrent(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.again, self.out = nn.Linear(4, 4), nn.Linear(4, 20)
+
+        def forward(self, x):
+            for _ in range(12):
+                x = x + 0.01 * self.again(x)
+            return self.out(x)
+
+    model, batches = Recurrent().double(), [(torch.randn(16, 4).double(), torch.randn(16, 20).double())]
+    options = {"loss_fn": nn.MSELoss(), "weight_decay": 0.1, "keep_matrices": True}
+    exact = probes.probe(model, batches, outputs="exact", **options)["again.weight"].matrices["AGOP"]
+    drawn = [probes.probe(model, batches, seed=seed, **options)["again.weight"] for seed in range(20)]
+    errors = [np.linalg.norm(one.matrices["AGOP"] - exact) / np.linalg.norm(exact) for one in drawn]
+    stated = np.mean([one.agop_error for one in drawn])
+    rms = math.sqrt(np.mean(np.square(errors)))
+    assert 0.4 * stated < rms < 1.2 * stated
+
+
 def test_low_rank_sees_the_leading_directions():
     model, batches = network(12, 10, 3).double(), [(torch.randn(30, 12).double(), torch.randn(30, 3).double())]
     options = {"loss_fn": nn.MSELoss(), "weight_decay": 0.1, "keep_matrices": True}
@@ -192,6 +215,36 @@ def test_no_weight_decay_is_said_and_the_rest_still_measured():
     assert found.verdict.state == "undecided"
     assert "no weight decay" in found.verdict.evidence
     assert 0 < found.alignments["√AGOP"] <= 1
+
+
+def test_a_bias_may_have_a_decay_of_its_own():
+    """At a critical point of L + (λ_W/2)‖W‖² + (λ_b/2)‖b‖², [W b] has its FACT with both; without λ_b it has none."""
+    x, y = torch.randn(20, 3).double(), torch.randn(20, 2).double() + 1
+    model = nn.Linear(3, 2).double()
+    ones = torch.cat([x, torch.ones(20, 1).double()], dim=1)
+    decay = torch.diag(torch.tensor([0.2, 0.2, 0.2, 0.05], dtype=torch.float64))
+    best = torch.linalg.solve(ones.T @ ones / 20 + decay, ones.T @ y / 20)
+    with torch.no_grad():
+        model.weight.copy_(best[:3].T)
+        model.bias.copy_(best[3])
+    options = {"weight_decay": {"weight": 0.2, "bias": 0.05}, "with_bias": True}
+    assert probes.probe(model, [(x, y)], nn.MSELoss(), **options)["weight"].residual < 1e-12
+    options["weight_decay"] = {"weight": 0.2}
+    evidence = probes.probe(model, [(x, y)], nn.MSELoss(), **options)["weight"].verdict.evidence
+    assert "its bias has no weight decay" in evidence
+    model.bias.requires_grad_(False)
+    evidence = probes.probe(model, [(x, y)], nn.MSELoss(), 0.2, with_bias=True)["weight"].verdict.evidence
+    assert "its bias is frozen" in evidence
+
+
+def test_dead_and_diverged_layers_are_said_to_be_so():
+    model = network(4, 6, 3)
+    nn.init.zeros_(model[0].weight)
+    found = probes.probe(model, data(), nn.MSELoss(), 0.1)["0.weight"]
+    assert found.verdict == probes.Verdict("undecided", "its weights are zero")
+    found = probes.probe(model, [(torch.full((4, 4), torch.nan), torch.randn(4, 3))], nn.MSELoss(), 0.1)
+    assert {layer.verdict.state for layer in found.layers} == {"undecided"}
+    assert all("not finite" in layer.verdict.evidence for layer in found.layers)
 
 
 def test_errors_say_what_to_do():

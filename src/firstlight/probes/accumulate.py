@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import torch
 
-from firstlight.probes.layers import Layer, Plan, Stack, Sums, View, plan_layers
+from firstlight.probes.layers import Layer, Plan, Stack, Sums, View, plan_layers, sample_sizes
 from firstlight.probes.uses import Unusable, Use, find_uses, graph_parents
 
 Reduction = Literal["mean", "sum", "steps"]
@@ -62,7 +62,12 @@ class Accumulator:
         if not plan.layers:
             self.samples += n
             return
-        watched = {id(p): p for layer in plan.layers for p in (layer.parameter, layer.bias) if p is not None}
+        watched = {
+            id(p): p
+            for layer in plan.layers
+            for p in (layer.parameter, layer.bias)
+            if p is not None and p.requires_grad
+        }
         exact, vectors = self._vectors(outputs)
         gradients, deltas = _backward(loss, list(watched.values()), edges, retain=True)
         for parameter, gradient in zip(watched.values(), gradients, strict=True):
@@ -78,13 +83,13 @@ class Accumulator:
     def layers(self) -> Iterator[LayerMoments]:
         """The sums turned into averages."""
         for layer, W, enfa, agop in zip(self._plan().layers, self._weights, self._enfa, self._agop, strict=True):
-            gradient = self._gradients.get(id(layer.parameter))
-            bias = None if layer.bias is None else self._gradients.get(id(layer.bias))
             total = 1.0 if self.reduction == "sum" else self._weight
+            parts = [p for p in (layer.parameter, layer.bias) if p is not None]
+            found = [self._gradients[id(p)] / total for p in parts if id(p) in self._gradients]
             yield LayerMoments(
                 layer,
                 W,
-                None if gradient is None else layer.matrix(gradient / total, None if bias is None else bias / total),
+                layer.matrix(*found) if len(found) == len(parts) else None,
                 enfa.averaged(self.samples if self.reduction == "sum" else self._weight),
                 agop.averaged(self.samples),
             )
@@ -141,6 +146,7 @@ class Accumulator:
         n: int,
     ) -> None:
         for layer, W, total in zip(self._plan().layers, self._weights, sums, strict=True):
+            sizes = []
             for use in found.get(id(layer.parameter), ()):
                 gradient = deltas.get(use.edge.node)
                 if gradient is None or not layer.takes(use):
@@ -148,7 +154,9 @@ class Accumulator:
                 delta = layer.deltas(use, gradient).to(W.dtype)
                 total.add(layer, W, use, delta, factor, self.keep_outputs)
                 if n:
-                    total.add_error(layer, W, use, delta, factor, n)
+                    sizes.append(sample_sizes(layer, W, use, delta, n))
+            if sizes:
+                total.add_error(sizes, factor, n)
 
 
 def _backward(

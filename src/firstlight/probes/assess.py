@@ -17,6 +17,8 @@ from firstlight.probes.verdict import judge
 LARGEST_SIDE = 8192
 """Backward matrices with more rows than this are not formed."""
 
+NOT_FINITE = "its weights or gradients are not finite numbers: the model has diverged, or the data have NaN"
+NO_WEIGHTS = "its weights are zero"
 NO_DECAY = "no weight decay, so a converged layer has ∂L/∂W = 0 and FACT says nothing of it"
 NO_DIRECTION = (
     "decoupled weight decay and no Adam-like state to read the step's direction from: give optimizer= after its first "
@@ -28,6 +30,7 @@ def assess(
     moments: LayerMoments,
     decay: Decay,
     *,
+    bias_decay: Decay | None,
     direction: torch.Tensor | None,
     alignment: str,
     backward: bool,
@@ -36,10 +39,12 @@ def assess(
     keep_matrices: bool,
 ) -> LayerReport:
     """Compare a layer's matrices with what theory says they are, and judge."""
-    layer = moments.layer
-    W, gradient, reason = _numpy(moments.W), _gradient(moments, decay, direction), ""
-    if gradient is None:
-        reason = {"none": NO_DECAY, "decoupled": NO_DIRECTION}.get(decay.rule, "no gradient reached it")
+    layer, W = moments.layer, _numpy(moments.W)
+    gradient = _gradient(moments, decay, bias_decay, direction)
+    reason = gradient if isinstance(gradient, str) else "" if W.any() else NO_WEIGHTS
+    if not _finite(moments):
+        moments, reason = dataclasses.replace(moments, enfa=Sums(), agop=Sums()), NOT_FINITE
+    gradient = None if reason or isinstance(gradient, str) else gradient
     found = _side(layer.side, W, gradient, decay.value, moments, alignment)
     other = None
     if backward and layer.side == "in" and W.shape[2] <= LARGEST_SIDE:
@@ -82,13 +87,31 @@ def assess(
     )
 
 
-def _gradient(moments: LayerMoments, decay: Decay, direction: torch.Tensor | None) -> np.ndarray | None:
+def _gradient(
+    moments: LayerMoments, decay: Decay, bias_decay: Decay | None, direction: torch.Tensor | None
+) -> np.ndarray | str:
+    """∂L/∂W or what an optimizer has in its place, or why there is none."""
     if decay.rule == "none":
-        return None
+        return NO_DECAY
     if decay.rule == "decoupled":
-        layer = dataclasses.replace(moments.layer, bias=None)
-        return None if direction is None or moments.layer.bias is not None else _numpy(layer.matrix(direction))
-    return None if moments.gradient is None else decay.sign * _numpy(moments.gradient)
+        if bias_decay is not None:
+            return "decoupled weight decay, whose formula is for the weight alone: probe with with_bias=False"
+        return NO_DIRECTION if direction is None else _numpy(moments.layer.matrix(direction))
+    if moments.gradient is None:
+        return "no gradient reached it, or its bias is frozen: probe with with_bias=False"
+    gradient = decay.sign * _numpy(moments.gradient)
+    if bias_decay is not None and bias_decay != decay:
+        if bias_decay.rule != "L2":
+            return "its bias has no weight decay, so [W b] has no FACT: probe with with_bias=False"
+        # Where each part rests at −∂L/∂θ = λθ with a λ of its own, this is the gradient of one with the weight's.
+        gradient[:, -1] *= decay.value / bias_decay.value
+    return gradient
+
+
+def _finite(moments: LayerMoments) -> bool:
+    parts = [moments.W, moments.gradient]
+    parts += [part for sums in (moments.enfa, moments.agop) for part in (sums.at_inputs, sums.at_outputs)]
+    return all(part is None or bool(torch.isfinite(part).all()) for part in parts)
 
 
 def _side(

@@ -158,12 +158,13 @@ class FeatureProbe:
         # Threads of LAPACK spend more time waiting for each other than on small matrices.
         with threadpool_limits(1 if widest <= SMALL else None, user_api="blas"):
             for moments in layers:
-                name = names[id(moments.layer.parameter)]
+                name, bias = names[id(moments.layer.parameter)], moments.layer.bias
                 budget = budgets.get(name, math.nan) if isinstance(budgets, Mapping) else budgets
                 reports.append(
                     assess(
                         moments,
                         self.decays[id(moments.layer.parameter)],
+                        bias_decay=None if bias is None else self.decays[id(bias)],
                         direction=self._direction(moments.layer.parameter, (directions or {}).get(name)),
                         alignment=self.alignment,
                         backward=self.backward,

@@ -103,35 +103,42 @@ class Sums:
         else:
             self.at_inputs = _added(self.at_inputs, delta @ W.transpose(1, 2), square)
 
-    def add_error(
-        self, layer: Layer, W: Stack, use: Use, delta: torch.Tensor, factor: float | int, samples: int
-    ) -> None:
+    def add_error(self, sizes: Sequence[Float[torch.Tensor, "2 few"]], factor: float | int, samples: int) -> None:
         """Add Σ_i ‖g_i‖⁴, which bounds the variance of Σ_i g_ig_iᵀ over random projections, from a few samples.
 
-        Rows may run over samples first or over positions first, which the graph does not tell: the larger value counts.
+        g_i is all that comes back from sample i, over positions and over uses, whose `sample_sizes` are given.
         """
-        groups, rows, _ = delta.shape
-        if rows % samples:
-            self.fourth = float("nan")
-            return
-        few = min(samples, ERROR_SAMPLES)
-        own = use.in_axis == layer.in_axis
-        values = []
-        by_sample = delta.reshape(groups, samples, rows // samples, -1)[:, :few]
-        by_position = delta.reshape(groups, rows // samples, samples, -1)[:, :, :few].transpose(1, 2)
-        known = rows == samples or use.kind == "convolution"
-        for one in (by_sample,) if known else (by_sample, by_position):
-            if own and layer.side == "in":
-                one = one @ W.transpose(1, 2)[:, None]
-            elif not own and layer.basis is not None:
-                one = one @ layer.basis
-            values.append(float((one**2).sum(dim=(0, 2, 3)).square().sum()))
-        self.fourth += float(factor) ** 4 * max(values) * samples / few
+        fourth = float(torch.stack(list(sizes)).sum(0).square().sum(1).max())
+        self.fourth += float(factor) ** 4 * fourth * samples / sizes[0].shape[1]
 
     def averaged(self, total: float | int) -> "Sums":
         """The sums divided by a number of samples."""
         outputs, inputs = (None if part is None else part / total for part in (self.at_outputs, self.at_inputs))
         return Sums(outputs, inputs, self.fourth / total**2)
+
+
+def sample_sizes(
+    layer: Layer, W: Stack, use: Use, delta: Float[torch.Tensor, "g rows K"], samples: int
+) -> Float[torch.Tensor, "2 few"]:
+    """‖g_i‖² of the first few samples at one use, with rows running over samples first, and over positions first.
+
+    The graph does not tell which of the two it is: the larger error counts. NaN where rows are no multiple of samples.
+    """
+    groups, rows, _ = delta.shape
+    few = min(samples, ERROR_SAMPLES)
+    if rows % samples:
+        return delta.new_full((2, few), float("nan"))
+    by_sample = delta.reshape(groups, samples, rows // samples, -1)[:, :few]
+    by_position = delta.reshape(groups, rows // samples, samples, -1)[:, :, :few].transpose(1, 2)
+    known = rows == samples or use.kind == "convolution"
+    own, sizes = use.in_axis == layer.in_axis, []
+    for one in (by_sample, by_sample if known else by_position):
+        if own and layer.side == "in":
+            one = one @ W.transpose(1, 2)[:, None]
+        elif not own and layer.basis is not None:
+            one = one @ layer.basis
+        sizes.append((one**2).sum(dim=(0, 2, 3)))
+    return torch.stack(sizes)
 
 
 def _added(total: torch.Tensor | None, rows: Float[torch.Tensor, "g rows k"], square: float) -> torch.Tensor:
