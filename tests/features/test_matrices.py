@@ -145,3 +145,16 @@ def test_features_do_not_import_jax():
     code = "import sys, firstlight.features; print([m for m in ('jax', 'torch') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_the_budget_to_align_is_where_the_moving_average_gets_there():
+    rng = np.random.default_rng(5)
+    for size in (1e-3, 1.0, 30.0):
+        root = rng.standard_normal((4, 4))
+        nfm, fact = root @ root.T, size * rng.standard_normal((4, 4))
+        F = features.symmetric_part(fact)
+        budget = features.budget_to_align(nfm, fact, alignment=0.95)
+        there = F + np.exp(-2 * budget) * (nfm - F)
+        assert features.cosine(there, F) == pytest.approx(0.95, abs=1e-12)
+    assert features.budget_to_align(nfm, nfm) == 0
+    assert features.budget_to_align(nfm, 0 * nfm) == np.inf

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from firstlight.features.alignment import cosine
+from firstlight.features.arrays import namespace
 from firstlight.features.powers import symmetric_part
 
 Square = Float[Any, "d d"]
@@ -47,7 +47,8 @@ def averaged_nfm(
 def budget_to_align(nfm: Square, fact: Square, alignment: float = 0.99) -> float:
     r"""The budget λt after which cos(WWᵀ, sym FACT) reaches `alignment`, were FACT to stay as it is.
 
-    N(t) = F + e^{−2λt}(N₀ − F) turns towards F monotonically; 0 where it is there already, ∞ where F is zero.
+    N(t) = F + r(N₀ − F) with r = e^{−2λt} turns towards F: its angle φ has tan φ = rb/((1 − r)‖F‖ + ra), where a and b
+    are the parts of N₀ along F and across it. 0 where it is there already, ∞ where F is zero.
 
     >>> import numpy as np
     >>> round(budget_to_align(np.diag([1.0, 0.0]), np.diag([0.0, 1.0]), alignment=0.99), 3)
@@ -55,19 +56,13 @@ def budget_to_align(nfm: Square, fact: Square, alignment: float = 0.99) -> float
     """
     if not 0 < alignment < 1:
         raise ValueError(f"alignment must be between 0 and 1, got {alignment}")
-    F = symmetric_part(fact)
-
-    def at(budget: float) -> float:
-        return float(cosine(F + math.exp(-2 * budget) * (nfm - F), F))
-
-    if math.isnan(at(0.0)) or at(0.0) >= alignment:
-        return math.inf if math.isnan(at(0.0)) else 0.0
-    low, high = 0.0, 1.0
-    while at(high) < alignment:
-        low, high = high, 2 * high
-        if high > 1e3:
-            return math.inf
-    for _ in range(60):
-        middle = (low + high) / 2
-        low, high = (middle, high) if at(middle) < alignment else (low, middle)
-    return high
+    xp, F = namespace(nfm), symmetric_part(fact)
+    size = float(xp.sqrt(xp.sum(F * F)))
+    if size == 0:
+        return math.inf
+    along = float(xp.sum(nfm * F)) / size
+    across = float(xp.sqrt(xp.sum((nfm - along / size * F) ** 2)))
+    tangent = math.sqrt(1 / alignment**2 - 1)
+    if across <= tangent * along:
+        return 0.0
+    return math.log((across + tangent * (size - along)) / (tangent * size)) / 2
