@@ -1,6 +1,9 @@
 """Predictions before training: the boundary, its uncertainty, the features, and what cannot be asked."""
 
+from pathlib import Path
+
 import numpy as np
+import pandas as pd
 import pytest
 
 from firstlight import features, groups
@@ -132,3 +135,21 @@ def test_the_boundary_lies_between_failures_and_successes_of_training(name, belo
     c, error = li2.boundary_constant(group)
     p = c * np.log(group.order) / group.order
     assert below * np.exp(-error) < p < above * np.exp(error)
+
+
+def test_forty_runs_that_the_constants_have_not_seen():
+    """Groups, sizes, decays and activations drawn at random and predicted before they were trained.
+
+    Ten groups, none of those the constants come from; Adam with rate 2e-3, at most 4000 epochs, one seed each.
+    """
+    runs = pd.read_csv(Path(__file__).with_name("unseen_runs.csv"))
+    told = [
+        li2.predict(r.group, n=r.n, K=r.width, eta=r.n * r.decay / 2, activation=r.activation, learning_rate=2e-3)
+        for r in runs.itertuples()
+    ]
+    chance, generalised = np.array([t.probability for t in told]), runs["generalised_at"].notna()
+    assert ((chance > 0.5) == generalised).sum() >= 37  # of 40; none was promised that did not come
+    assert generalised[chance > 0.5].all()
+    assert np.mean((chance - generalised) ** 2) < 0.07  # always saying 23/40 would have 0.24
+    took = (runs["generalised_at"] / [t.epochs for t in told])[generalised & (chance > 0.5)]
+    assert ((took > 0.5) & (took < 2.05)).sum() >= 15  # of 20; the others up to twelve times faster, six slower

@@ -73,7 +73,8 @@ class Prediction:
       least of the chances; `stages` are those to expect with it.
     - `features`: the irreps with their E* (σ = x², unit nodes), largest first.
     - `nodes`: hidden nodes that suffice to reconstruct the target from such features, and whether K is enough.
-    - `epochs`: in which Adam with the given rate should generalise, to a factor of two; infinite where it should not.
+    - `epochs`: in which Adam with the given rate should generalise; infinite where it should not. Of 20 runs that the
+      constants had not seen, 15 came within a factor of two, those near the boundary up to six times later.
     - `story`: what of all this matters, in words.
     """
 
