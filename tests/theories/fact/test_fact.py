@@ -130,3 +130,4 @@ def test_the_lens_says_when_fact_cannot_hold(record):
     assert "Without weight decay" in told(weight_decay=0.0)["story"]
     assert "decoupled decay of adamw" in told(name="adamw", momentum=None)["story"]
     assert "below 1: too short" in told(learning_rate=1e-3)["story"]
+    assert "no budget says" in told(name="adam", momentum=None)["story"]

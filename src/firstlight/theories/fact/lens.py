@@ -55,7 +55,7 @@ def _layers(record: RunRecord) -> list[str]:
 
 
 def budget(spec: RunSpec, step: int) -> float:
-    """wd·Σlr/(1 − momentum) after a number of steps.
+    """wd·Σlr/(1 − momentum) after a number of steps; NaN where Adam or Muon rescale a decay in the gradient.
 
     >>> from firstlight.records import spec_from_mapping
     >>> optimizer = {"name": "sgd", "learning_rate": 0.1, "weight_decay": 0.01}
@@ -63,6 +63,8 @@ def budget(spec: RunSpec, step: int) -> float:
     0.5
     """
     optimizer = spec.optimizer
+    if flow.is_coupled(optimizer) and optimizer.name != "sgd":
+        return math.nan
     at = jax.vmap(lambda i: flow.schedule(optimizer.schedule, i, spec.steps))
     shape = np.asarray(at(jnp.arange(step)), dtype=float)
     momentum = (optimizer.momentum or 0.0) if optimizer.name == "sgd" else 0.0
@@ -100,6 +102,8 @@ def _theory(spec: RunSpec, spent: float) -> str:
         return "Without weight decay FACT says nothing of a converged network."
     if not flow.is_coupled(optimizer):
         return f"The decoupled decay of {optimizer.name} has other resting points, so FACT does not describe this run."
+    if math.isnan(spent):
+        return f"{optimizer.name} gives each weight a step size of its own, so no budget says how far this run has come."
     if spent < 1:
         return f"The budget wd·Σlr is {spent:.2g}, below 1: too short for the features to have become FACT."
     return f"The budget wd·Σlr is {spent:.3g}: long enough for the features to have become FACT, were the loss at rest."
