@@ -103,7 +103,7 @@ def _theory(spec: RunSpec, spent: float) -> str:
     if not flow.is_coupled(optimizer):
         return f"The decoupled decay of {optimizer.name} has other resting points, so FACT does not describe this run."
     if math.isnan(spent):
-        return f"{optimizer.name} gives each weight a step size of its own, so no budget says how far this run has come."
+        return f"{optimizer.name} gives each weight a step size of its own, so no budget says how far this run came."
     if spent < 1:
         return f"The budget wd·Σlr is {spent:.2g}, below 1: too short for the features to have become FACT."
     return f"The budget wd·Σlr is {spent:.3g}: long enough for the features to have become FACT, were the loss at rest."
