@@ -1,6 +1,5 @@
 """The first layer of a two-layer network on its own, the second being always the best for it (Sections 5 and 6)."""
 
-from itertools import pairwise
 from typing import Any
 
 import equinox as eqx
@@ -17,8 +16,6 @@ from firstlight.theories.manifold.assumptions import AssumptionFails, require_fu
 from firstlight.theories.manifold.zero_loss import Times
 
 Weights = Float[Array | np.ndarray, "d K"]
-
-_BLOCKS = 4
 
 
 class Isolated(eqx.Module):
@@ -69,14 +66,15 @@ def isolate(split: Split, sigma: "str | Activation" = "relu", *, lam: float = 0.
 
 
 def _lower_gram(H: Float[Array, "n K"]) -> Float[Array, "n n"]:
-    """The lower triangle of HHᵀ, in blocks of rows; what is above it is not to be read, nor to be differentiated.
+    """The lower triangle of HHᵀ, in quarters; what is above it is not to be read, nor to be differentiated.
 
-    The factorisation needs that half only, and XLA has no product that exploits it.
+    The factorisation needs that half only, and XLA has no product that exploits it; three square quarters are faster
+    than thinner slices of fewer operations.
     """
-    n = H.shape[0]
-    edges = [n * i // _BLOCKS for i in range(_BLOCKS + 1)]
-    rows = [H[a:b] @ H[:b].T for a, b in pairwise(edges) if b > a]
-    return jnp.concatenate([jnp.pad(row, ((0, 0), (0, n - row.shape[1]))) for row in rows])
+    n, half = H.shape[0], H.shape[0] // 2
+    top, bottom = H[:half], H[half:]
+    upper = jnp.pad(top @ top.T, ((0, 0), (0, n - half)))
+    return jnp.concatenate([upper, jnp.concatenate([bottom @ top.T, bottom @ bottom.T], axis=1)])
 
 
 def dual(problem: Isolated, H: Float[Array, "n K"], *, differentiable: bool = True) -> Float[Array, "n M"]:
@@ -87,7 +85,9 @@ def dual(problem: Isolated, H: Float[Array, "n K"], *, differentiable: bool = Tr
     n, Y = H.shape[0], jnp.asarray(problem.Y, H.dtype)
     if problem.bias:
         H, Y = H - H.mean(0), Y - Y.mean(0)
-    G = (H @ H.T if differentiable else _lower_gram(H)) + problem.lam * jnp.eye(n, dtype=H.dtype)
+    G = H @ H.T if differentiable else _lower_gram(H)
+    if problem.lam > 0:
+        G = G + problem.lam * jnp.eye(n, dtype=H.dtype)
     if problem.bias:
         # 1 is an eigenvector of CHHᵀC with eigenvalue 0; any other value there changes nothing in C(·)⁻¹C.
         G = G + jnp.trace(G) / n**2
