@@ -40,7 +40,8 @@ def settle(
     # Fused attention has no second derivative.
     with sdpa_kernel(SDPBackend.MATH):
         for _ in range(rounds):
-            theta = _newton(objective, _descend(objective, theta))
+            theta = _descend(objective, theta)
+            theta = _newton(objective, theta, AT_REST / 10 * weight_decay * float(theta.norm()))
             rest = float(torch.func.grad(objective)(theta).norm() / (weight_decay * theta.norm()))
             if rest < AT_REST:
                 break
@@ -71,11 +72,15 @@ def _descend(objective: Callable[[torch.Tensor], torch.Tensor], theta: torch.Ten
     return theta.detach()
 
 
-def _newton(objective: Callable[[torch.Tensor], torch.Tensor], theta: torch.Tensor, steps: int = 40) -> torch.Tensor:
-    """Levenberg–Marquardt on the gradient: steps H(H² + μ)⁻¹∇, with the smallest μ that shortens it."""
+def _newton(
+    objective: Callable[[torch.Tensor], torch.Tensor], theta: torch.Tensor, at_rest: float, steps: int = 40
+) -> torch.Tensor:
+    """Levenberg–Marquardt on the gradient down to a length: steps H(H² + μ)⁻¹∇, with the smallest μ that shortens it."""
     slope = torch.func.grad(objective)
     gradient, mu = slope(theta), 0.0
     for _ in range(steps):
+        if gradient.norm() < at_rest:
+            break
         values, vectors = torch.linalg.eigh(jacrev(slope)(theta))
         least = (1e-9 * values.abs().max()) ** 2
         along, shorter = vectors.T @ gradient, False
