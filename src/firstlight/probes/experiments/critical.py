@@ -75,7 +75,7 @@ def _descend(objective: Callable[[torch.Tensor], torch.Tensor], theta: torch.Ten
 def _newton(
     objective: Callable[[torch.Tensor], torch.Tensor], theta: torch.Tensor, at_rest: float, steps: int = 40
 ) -> torch.Tensor:
-    """Levenberg–Marquardt on the gradient down to a length: steps H(H² + μ)⁻¹∇, with the smallest μ that shortens it."""
+    """Levenberg–Marquardt on the gradient, down to a length: steps H(H² + μ)⁻¹∇, the smallest μ that shortens it."""
     slope = torch.func.grad(objective)
     gradient, mu = slope(theta), 0.0
     for _ in range(steps):
