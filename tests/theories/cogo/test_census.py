@@ -33,6 +33,20 @@ def test_crafted_networks_are_read_back(name, kind, block):
         assert found.distance < 1e-7
 
 
+def test_the_census_does_not_see_how_nodes_are_scaled():
+    group, rng = cyclic(11), np.random.default_rng(0)
+    W, V = shuffled(craft(group, "F4+F6", seed=3), 0)
+    s = 10.0 ** rng.uniform(-1.5, 1.5, W.shape[1])
+    # Nodes without an output do not count, however large.
+    dead = 10 * rng.standard_normal((22, 2))
+    found = census(
+        np.concatenate([W * s, dead], axis=1), np.concatenate([V / s[:, None] ** 2, np.zeros((2, 11))]), group
+    )
+    assert found.counts == {"F4": 4, "F6": 1}
+    assert max(g.residual for g in found.groups if g.name == "F4") < 1e-12
+    assert found.idle == (22, 23)
+
+
 def test_factors_multiply_to_the_block_up_to_signs():
     group = cyclic(7)
     optimizer = fourier_six(group, 1, 0.3, 0.4, 0.7) + fourier_four(group, 2, 1.0, 5.0) + fourier_six(group, 3)
@@ -114,4 +128,6 @@ def test_errors_name_what_is_needed():
         census(np.zeros((12, 2)), np.zeros((2, 6)), symmetric(3))
     empty = census(np.zeros((10, 2)), np.zeros((2, 5)), cyclic(5))
     assert empty.orders == (0, 0)
+    assert empty.counts == {"none": 2}
+    assert empty.distance == 0
     assert empty.idle == (0, 1)

@@ -128,6 +128,18 @@ def test_balancing_keeps_the_network_and_minimises_the_norm():
         assert scaled.norm2 > y.norm2
 
 
+def test_nodes_are_selected_by_number_or_by_mask():
+    x = random_solution("Z5", 3, 0)
+    assert x.select([2, 0]) == x.select([True, False, True]) == x.select(np.array([True, False, True]))
+    assert x.select([]).order == 0
+    with pytest.raises(ValueError, match=r"one entry for each of the 3 nodes; got \(2,\)"):
+        x.select([True, False])
+    with pytest.raises(ValueError, match="this solution has nodes 0 to 2; got 1 to 3"):
+        x.select([1, 3])
+    with pytest.raises(ValueError, match="by a list of numbers or by a mask; got float64"):
+        x.select(np.array([0.5]))
+
+
 def test_html_says_which_constraints_hold():
     text = craft(parse("Z7"), "F4")._repr_html_()
     assert text.count("<td>holds</td>") == 3
@@ -152,6 +164,12 @@ def test_errors_name_what_is_needed():
         Solution(group, np.ones((3, 4, 1), complex))
     with pytest.raises(ValueError, match="solutions combine over one group; got Z5 and Z6"):
         Solution.one(group) + Solution.one(parse("Z6"))
+    with pytest.raises(TypeError, match="unsupported operand"):
+        Solution.one(group) + 3  # type: ignore[operator]
+    with pytest.raises(TypeError, match="unsupported operand"):
+        2 * Solution.one(group)  # type: ignore[operator]
+    with pytest.raises(ValueError, match="weights must be real; W is complex128"):
+        Solution.from_weights(W + 0j, V, group)
     with pytest.raises(ValueError, match="p one of a, b, c; got p = d"):
         potential(Solution.one(group), [("d", 1)])
     with pytest.raises(ValueError, match="a frequency lies between -4 and 4; got 7"):

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Complex, Float, Int
+from jaxtyping import Bool, Complex, Int, Num
 
 from firstlight.groups import Group
 from firstlight.theories.cogo import factors
 from firstlight.theories.cogo.frequencies import frequencies
 from firstlight.theories.cogo.recognise import Name, recognise
-from firstlight.theories.cogo.solution import Solution
+from firstlight.theories.cogo.solution import Solution, balanced
 
 THRESHOLD = 0.5
 """A node carries a frequency when |z_a| and |z_b| there exceed this share of an F6's amplitude, (12d)^{−1/3}."""
@@ -47,10 +47,15 @@ class NodeGroup:
         """The number of its nodes."""
         return len(self.nodes)
 
+    @property
+    def is_crafted(self) -> bool:
+        """Whether its nodes are a block that is crafted."""
+        return self.name not in ("other", "none")
+
 
 @dataclass(frozen=True)
 class Census:
-    """The groups of nodes of a network, one per pair of frequencies.
+    """The groups of nodes of a network, one per pair of frequencies; `solution` is the network, its nodes balanced.
 
     `idle` nodes carry no frequency, `shared` ones more than one; `constant` ones, among the idle, have one of their
     two embeddings only, so that they can add a constant and nothing else that the task needs. Without shared nodes
@@ -76,17 +81,16 @@ class Census:
     @property
     def crafted(self) -> Solution:
         """The nearest crafted solution: the sum of the blocks that were recognised."""
-        known = [group.fit for group in self.groups if group.name != "other"]
+        known = [group.fit for group in self.groups if group.is_crafted]
         return sum(known, Solution.zero(self.solution.group))
 
     @property
     def distance(self) -> float:
         """‖z − crafted‖/‖z‖ with z all of the network, idle nodes and other frequencies included."""
         own, crafted = self.solution, self.crafted
-        near = [group.nodes for group in self.groups if group.name != "other"]
         missing = own.norm2 + crafted.norm2
-        for nodes, group in zip(near, (g for g in self.groups if g.name != "other"), strict=True):
-            missing -= 2 * float(np.sum(own.z[:, :, list(nodes)] * group.fit.z.conj()).real)
+        for group in (group for group in self.groups if group.is_crafted):
+            missing -= 2 * float(np.sum(own.z[:, :, list(group.nodes)] * group.fit.z.conj()).real)
         return float(np.sqrt(max(missing, 0.0) / own.norm2)) if own.norm2 else 0.0
 
     def __repr__(self) -> str:
@@ -105,10 +109,10 @@ class Census:
         return f"<table><caption>{html.escape(repr(self)[1:-1])}</caption>{head}{rows}</table>"
 
 
-def census(
-    W: Float[np.ndarray, "..."], V: Float[np.ndarray, "..."], group: Group, threshold: float = THRESHOLD
-) -> Census:
+def census(W: Num[np.ndarray, "..."], V: Num[np.ndarray, "..."], group: Group, threshold: float = THRESHOLD) -> Census:
     """The nodes of a network by frequency, each group with the crafted block it is.
+
+    Nodes are balanced first: (a, b, c) and (sa, sb, c/s²) are the same node, whatever training made of s.
 
     **Arguments:** `W` (2d, q) and `V` (q, d), trained here or loaded; `threshold`, relative to the amplitude of an
     F6 so that it means the same at every d.
@@ -120,7 +124,7 @@ def census(
     """
     if not 0 < threshold < 1:
         raise ValueError(f"threshold is a share of the amplitude, between 0 and 1; got {threshold}")
-    solution, f = Solution.from_weights(W, V, group), frequencies(group)
+    solution, f = balanced(Solution.from_weights(W, V, group)), frequencies(group)
     carried = carries(solution.z, f.halves, threshold)
     times = carried.sum(axis=0)
     return Census(

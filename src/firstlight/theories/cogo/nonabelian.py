@@ -4,6 +4,7 @@ import numpy as np
 from jaxtyping import Float
 
 from firstlight.groups import Group, Irrep
+from firstlight.theories.cogo.solution import balancing
 
 _PHASES = 2 * np.pi * np.arange(3) / 3
 
@@ -24,13 +25,22 @@ def craft_from_irreps(group: Group) -> tuple[Float[np.ndarray, "twod q"], Float[
     >>> W.shape
     (16, 30)
     """
+    require_task(group)
     d = group.order
     blocks = [_nodes(group, i, rho) for i, rho in enumerate(group.irreps()) if rho.dim > 1 or not _trivial(rho)]
     a, b, v = (np.concatenate([block[part] for block in blocks], axis=1) for part in range(3))
     W = np.concatenate([np.concatenate([a, b]), np.concatenate([a, -b])], axis=1)
     V = np.concatenate([v, -v], axis=1).T / 4
     alive = np.linalg.norm(V, axis=1) > 0
-    return _balanced(W[:, alive], V[alive] / d)
+    W, V = W[:, alive], V[alive] / d
+    s, t = balancing(np.sum(W**2, axis=0), np.sum(V**2, axis=1))
+    return W * s, V * t[:, None]
+
+
+def require_task(group: Group) -> None:
+    """Refuse the group of one element."""
+    if group.order < 2:
+        raise ValueError("the trivial group has one output and nothing to learn; give a group of order at least 2")
 
 
 def _trivial(rho: Irrep) -> bool:
@@ -54,9 +64,3 @@ def _nodes(group: Group, place: int, rho: Irrep) -> tuple[np.ndarray, np.ndarray
     spread = lambda f, phase: np.real(phase * f[:, None]).reshape(group.order, -1)  # noqa: E731
     # Σ_α Re(e^{iα}x) Re(e^{iα}y) Re(e^{−2iα}c) = (3/4) Re(xyc); both members of the pair count.
     return spread(x, turn), spread(y, turn), spread(c, turn**-2) * (2 * n * 4 / 3)
-
-
-def _balanced(W: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(w, v) → (sw, v/s²) per node, at the smallest norm."""
-    s = (2 * np.sum(V**2, axis=1) / np.sum(W**2, axis=0)) ** (1 / 6)
-    return W * s, V / s[:, None] ** 2

@@ -10,6 +10,7 @@ from firstlight.flow import Context
 from firstlight.groups import Group
 from firstlight.theories.cogo.census import least_amplitude
 from firstlight.theories.cogo.frequencies import frequencies
+from firstlight.theories.cogo.solution import balancing
 
 
 def observe_potentials(ctx: Context) -> dict[str, Array]:
@@ -32,14 +33,16 @@ def observe_potentials(ctx: Context) -> dict[str, Array]:
     rest = jnp.sum(grams[0] * grams[1] * grams[2]) - jnp.sum(jnp.abs(diagonal[1:]) ** 2)
     count = (d - 1) ** 3 - (d - 1)
     a, b, c = (z[halves] for z in (z_a, z_b, z_c))
-    least = least_amplitude(d)
+    s, _ = balancing(jnp.sum(ctx.model.W**2, axis=0), jnp.sum(ctx.model.V**2, axis=1))
     return {
         "cogo.diagonal": diagonal[halves].real,
         "cogo.sum_diagonal": jnp.sum(diagonal[1:].real),
         "cogo.off_diagonal": jnp.sqrt(jnp.maximum(rest, 0.0) / max(count, 1)),
         "cogo.a0kk": jnp.abs(jnp.sum(jnp.abs(a) ** 2 * c, axis=1)),
         "cogo.b0kk": jnp.abs(jnp.sum(jnp.abs(b) ** 2 * c, axis=1)),
-        "cogo.orders": jnp.sum(jnp.minimum(jnp.abs(a), jnp.abs(b)) > least, axis=1).astype(jnp.float32),
+        "cogo.orders": jnp.sum(jnp.minimum(jnp.abs(a), jnp.abs(b)) * s > least_amplitude(d), axis=1).astype(
+            jnp.float32
+        ),
     }
 
 

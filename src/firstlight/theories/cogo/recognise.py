@@ -9,6 +9,7 @@ parts. Blocks differ in how D and γ are spread over the nodes:
 | F6 | 6 | D and D + π; at each, γ in thirds of a turn | z̃ ∗ (y₁ + y₂), the z̃ ∗ z′ ∗ y of Corollary 2 |
 | F6′ | 6 | γ in thirds of a turn; at each, D and D + π | p ∗ (y₁ + y₂ + y₃) |
 | real | 2 | real frequencies only | |
+| none | 0 | | |
 """
 
 from collections.abc import Mapping
@@ -21,7 +22,7 @@ from jaxtyping import Float, Int
 from firstlight.theories.cogo import factors
 from firstlight.theories.cogo.factors import Profile
 
-Name = Literal["F4", "F6", "F6′", "real", "other"]
+Name = Literal["F4", "F6", "F6′", "real", "other", "none"]
 
 RECOGNISED = 0.1
 """The largest relative distance at which nodes are still called by the name of a block."""
@@ -41,7 +42,7 @@ class Recognised:
 
 
 def recognise(y: Profile, real: bool, d: int) -> Recognised:
-    """The block that nodes with coefficients y (3, q) at one frequency are, or `other`.
+    """The block that nodes with coefficients y (3, q) at one frequency are, `none` without nodes, or `other`.
 
     **Arguments:** `real`, whether the frequency is its own negative; `d`, the order of the group.
 
@@ -50,6 +51,8 @@ def recognise(y: Profile, real: bool, d: int) -> Recognised:
     'F6'
     """
     order = y.shape[1]
+    if not order:
+        return Recognised("none", np.zeros_like(y))
     if real:
         tries = [_two(y, d)] if order == 2 else []
     elif order == 4:

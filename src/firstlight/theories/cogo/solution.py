@@ -1,10 +1,11 @@
 """A network as an element of the semi-ring of solutions (CoGO, Definitions 1 to 3)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Complex, Float
+from jaxtyping import Array, Complex, Float, Num
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
@@ -13,6 +14,8 @@ from firstlight.theories.cogo.frequencies import Frequencies, frequencies
 
 PARTS = ("a", "b", "c")
 """What z is the transform of: the two embeddings of a node and its output weights."""
+
+Power = Float[np.ndarray | Array, " q"]
 
 _HERMITIAN = 1e-9
 _EQUAL = 1e-9
@@ -78,7 +81,7 @@ class Solution:
         return cls(group, np.zeros((3, group.order, 0), complex))
 
     @classmethod
-    def from_weights(cls, W: Float[np.ndarray, "..."], V: Float[np.ndarray, "..."], group: Group) -> "Solution":
+    def from_weights(cls, W: Num[np.ndarray, "..."], V: Num[np.ndarray, "..."], group: Group) -> "Solution":
         """The solution of a network with W (2d, q), the two embedding tables stacked, and V (q, d).
 
         >>> import numpy as np
@@ -123,18 +126,38 @@ class Solution:
         """Σ|z|², which is (‖W‖² + ‖V‖²)/d."""
         return float(np.sum(np.abs(self.z) ** 2))
 
-    def __add__(self, other: "Solution") -> "Solution":
+    def __add__(self, other: object) -> "Solution":
+        if not isinstance(other, Solution):
+            return NotImplemented
         self._same_group(other)
         return Solution.trusted(self.group, np.concatenate([self.z, other.z], axis=2))
 
-    def __mul__(self, other: "Solution") -> "Solution":
+    def __mul__(self, other: object) -> "Solution":
+        if not isinstance(other, Solution):
+            return NotImplemented
         self._same_group(other)
         product = self.z[..., :, None] * other.z[..., None, :]
         return Solution.trusted(self.group, product.reshape(3, self.group.order, self.order * other.order))
 
-    def select(self, nodes: list[int] | np.ndarray) -> "Solution":
-        """The solution of some of the nodes, in the order given."""
-        return Solution.trusted(self.group, self.z[:, :, np.asarray(nodes, dtype=int)])
+    def select(self, nodes: Sequence[int] | Sequence[bool] | np.ndarray) -> "Solution":
+        """The solution of some of the nodes: by number, in the order given, or by one true or false for each.
+
+        >>> from firstlight.groups import cyclic
+        >>> two = Solution.one(cyclic(3)) + Solution.one(cyclic(3))
+        >>> two.select([1, 1, 0]).order, two.select([True, False]).order
+        (3, 1)
+        """
+        chosen = np.asarray(nodes)
+        if chosen.dtype == bool:
+            if chosen.shape != (self.order,):
+                raise ValueError(f"a mask has one entry for each of the {self.order} nodes; got {chosen.shape}")
+            chosen = np.flatnonzero(chosen)
+        chosen = chosen.astype(int) if not chosen.size else chosen
+        if chosen.dtype.kind not in "iu" or chosen.ndim != 1:
+            raise ValueError(f"nodes are chosen by a list of numbers or by a mask; got {chosen.dtype} {chosen.shape}")
+        if chosen.size and not (-self.order <= chosen.min() and chosen.max() < self.order):
+            raise ValueError(f"this solution has nodes 0 to {self.order - 1}; got {chosen.min()} to {chosen.max()}")
+        return Solution.trusted(self.group, self.z[:, :, chosen])
 
     def distance(self, other: "Solution") -> float:
         """√Σ|z − z′|² under the permutation of nodes that makes it smallest; needs equal orders."""
@@ -170,7 +193,7 @@ class Solution:
 
 
 def split_weights(
-    W: Float[np.ndarray, "..."], V: Float[np.ndarray, "..."], group: Group
+    W: Num[np.ndarray, "..."], V: Num[np.ndarray, "..."], group: Group
 ) -> tuple[Float[np.ndarray, "d q"], Float[np.ndarray, "d q"], Float[np.ndarray, "d q"]]:
     """A, B and C = Vᵀ, each (d, q) float64, of W (2d, q) and V (q, d); shapes and finiteness checked.
 
@@ -180,6 +203,11 @@ def split_weights(
     Traceback (most recent call last):
     ValueError: weights must be finite; W has 6 entries that are not. Did the training diverge?
     """
+    for name, array in (("W", W), ("V", V)):
+        if np.iscomplexobj(array):
+            raise ValueError(
+                f"weights must be real; {name} is {array.dtype}. Fourier coefficients go into Solution(group, z)"
+            )
     W, V, d = np.asarray(W, float), np.asarray(V, float), group.order
     if W.ndim != 2 or V.ndim != 2 or W.shape[0] != 2 * d or V.shape != (W.shape[1], d):
         raise ValueError(
@@ -197,7 +225,8 @@ def split_weights(
 def balanced(solution: Solution) -> Solution:
     """The same network at the smallest norm that rescaling nodes allows.
 
-    (a, b, c) → (sa, sb, c/s²) leaves a node's output alone, and s⁶ = 2|c|²/(|a|² + |b|²) minimises its norm.
+    (a, b, c) → (sa, sb, c/s²) leaves a node's output alone, and s⁶ = 2|c|²/(|a|² + |b|²) minimises its norm; nodes
+    without an output, or without an input, become zero.
 
     >>> from firstlight.groups import cyclic
     >>> import numpy as np
@@ -206,10 +235,19 @@ def balanced(solution: Solution) -> Solution:
     True
     """
     power = np.sum(np.abs(solution.z) ** 2, axis=1)
-    inputs, outputs = power[0] + power[1], power[2]
+    s, t = balancing(power[0] + power[1], power[2])
+    return Solution.trusted(solution.group, solution.z * np.stack([s, s, t])[:, None, :])
+
+
+def balancing(inputs: Power, outputs: Power) -> tuple[Power, Power]:
+    """What balances each node: s = (2|c|²/(|a|² + |b|²))^{1/6} for a and b, 1/s² for c; 0 where either is zero.
+
+    **Arguments:** |a|² + |b|² and |c|² of each node (q,), as sums over weights or over Fourier coefficients.
+    """
+    xp = inputs.__array_namespace__()
     alive = (inputs > 0) & (outputs > 0)
-    s = np.where(alive, 2 * outputs / np.where(alive, inputs, 1.0), 1.0) ** (1 / 6)
-    return Solution.trusted(solution.group, solution.z * np.stack([s, s, s**-2])[:, None, :])
+    s = xp.where(alive, 2 * outputs / xp.where(alive, inputs, 1.0), 0.0) ** (1 / 6)
+    return s, xp.where(alive, xp.where(alive, s, 1.0) ** -2, 0.0)
 
 
 def _real_rows(z: Complex[np.ndarray, "3 d q"]) -> Float[np.ndarray, "q n"]:
