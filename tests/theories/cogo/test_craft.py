@@ -10,6 +10,7 @@ from firstlight.features import energy, maxima
 from firstlight.groups import cyclic, parse, symmetric
 from firstlight.theories.cogo import (
     Solution,
+    balanced,
     craft,
     craft_any,
     craft_from_irreps,
@@ -79,6 +80,17 @@ def test_norms_fall_with_the_order():
     assert np.isclose(all_pairs.norm2, 3 * (d - 1) * d**2 * (2 * d**3) ** (-2 / 3))
 
 
+def test_what_is_least_about_crafted_norms():
+    for kind in ("F6", "F4", "F4+repair", "F4+F6", "memorise"):
+        one = craft(cyclic(7), kind, seed=1)
+        assert balanced(one).norm2 == pytest.approx(one.norm2)
+        product, total = np.prod(np.abs(one.z), axis=0), np.sum(np.abs(one.z) ** 2, axis=0)
+        # |a|² + |b|² + |c|² ≥ 3|abc|^(2/3), an equality where all three are as large.
+        assert np.allclose(total, 3 * product ** (2 / 3)) == (kind in ("F6", "F4", "memorise"))
+    everywhere_real = parse("Z2xZ2")
+    assert craft(everywhere_real, "F4") == craft(everywhere_real, "F6")
+
+
 @pytest.mark.parametrize("name", ["Z5", "Z6", "Z2xZ4"])
 def test_losses_agree_with_the_table_for_weights_with_means(name):
     group, rng = parse(name), np.random.default_rng(3)
@@ -134,6 +146,14 @@ def test_errors_name_what_is_needed():
         craft(symmetric(3))
     with pytest.raises(ValueError, match="nothing to learn"):
         craft(cyclic(1))
+    with pytest.raises(ValueError, match="nothing to learn"):
+        craft_from_irreps(cyclic(1))
+    with pytest.raises(ValueError, match="real_block is for frequencies with −k = k, of Z7 none; got ±1"):
+        real_block(cyclic(7), 1)
+    with pytest.raises(ValueError, match="a unit has at least one node; got order = 0"):
+        random_unit(cyclic(5), 0, 0)
+    with pytest.raises(ValueError, match=r"base must satisfy eq\. \(4\).*off R_n by"):
+        zero_loss_path(random_unit(cyclic(5), 2, 0), craft(cyclic(5), "F4+F6"))
     with pytest.raises(ValueError, match="every frequency of Z2xZ2 is real"):
         craft(parse("Z2xZ2"), "F4+F6")
     with pytest.raises(ValueError, match="its own conjugate, so its coefficients are real"):

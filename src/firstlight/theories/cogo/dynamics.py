@@ -166,7 +166,7 @@ def ripple(r: float, kappa: float, *, alpha: float, c0: float, time: Float[np.nd
     turns about r = c₀/(2α − 1), κ = 0 with period 2π/√c₀ for small swings, when α > ½ and c₀ > 0; it does not
     settle, as `ripple_energy` is conserved.
 
-    **Arguments:** `r` > 0 and `kappa`, where it starts; `time` (n,), increasing from 0.
+    **Arguments:** `r` > 0 and `kappa`, where it starts; `time` (n,), increasing, the first the start.
 
     >>> import numpy as np
     >>> path = ripple(0.2, 0.0, alpha=1.0, c0=0.1, time=np.linspace(0, 50, 9))
@@ -175,6 +175,8 @@ def ripple(r: float, kappa: float, *, alpha: float, c0: float, time: Float[np.nd
     """
     if not (alpha > 0.5 and c0 > 0 and r > 0):
         raise ValueError(f"ripples need r > 0, α > ½ and c₀ > 0; got r = {r}, α = {alpha}, c₀ = {c0}")
+    if time.size < 2 or not (np.diff(time) > 0).all():
+        raise ValueError(f"time must be at least two increasing numbers, the first of them the start; got {time}")
 
     def move(_: float, state: np.ndarray) -> list[float]:
         # ln r keeps r positive and makes its equation linear in κ.

@@ -78,7 +78,20 @@ def four_factors(group: Group, k: Index) -> tuple[Solution, Solution]:
 
 
 def real_block(group: Group, k: Index) -> Solution:
-    """The optimizer at a frequency with −k = k: a = [1, 1], b = c = [1, −1], all times (4d)^{−1/3}."""
+    """The optimizer at a frequency with −k = k: a = [1, 1], b = c = [1, −1], all times (4d)^{−1/3}.
+
+    >>> from firstlight.groups import cyclic
+    >>> real_block(cyclic(6), 1)
+    Traceback (most recent call last):
+    ValueError: real_block is for frequencies with −k = k, of Z6 3; got ±1, where fourier_six is the optimizer
+    """
+    f = frequencies(group)
+    if f.place(k) not in f.real:
+        there = ", ".join(f.label(r) for r in f.real) or "none"
+        raise ValueError(
+            f"real_block is for frequencies with −k = k, of {group.name} {there}; got {f.label(f.place(k))}, where "
+            "fourier_six is the optimizer"
+        )
     return at_frequency(group, k, *real_profile(group.order))
 
 
