@@ -171,6 +171,7 @@ def orders_below_four(setting: Setting) -> Outcome:
     least = {order: min(_least_residual(order, seed) for seed in seeds) for order in (1, 2)}
     norms, forms, solved = (np.array(column) for column in zip(*map(_least_norm, seeds), strict=True))
     minimum = 9 * (1 / 3) ** (2 / 3)
+    least_form = forms[norms < 1.001 * minimum]
     group = cyclic(setting.choose(quick=7, paper=71))
     half = sum((order_three(group, k) for k in range(1, (group.order + 1) // 2)), Solution.zero(group))
     terms, loss = loss_terms(half), table_loss(*half.weights, group)
@@ -180,7 +181,8 @@ def orders_below_four(setting: Setting) -> Outcome:
         "least residual, order 2": least[2],
         "residual, order 3": solved.max(),
         "least norm² over 9·3^(−2/3), order 3": norms.min() / minimum,
-        "distance of those of least norm from z̃ ∗ y up to signs": forms[norms < 1.001 * minimum].max(),
+        "distance of those of least norm from z̃ ∗ y up to signs": least_form.max(initial=0.0),
+        "seeds that reach the least norm": len(least_form),
         "loss of Σ z̃_k": loss,
         "of which not from R_⊛": abs(loss - float(terms.convolution.sum())),
         "R_c of z̃ with two signs changed": flipped.R_c,
@@ -193,6 +195,7 @@ def orders_below_four(setting: Setting) -> Outcome:
         and max(abs(measured[name] - value) for name, value in expected.items()) < SOLVED
         and measured["distance of those of least norm from z̃ ∗ y up to signs"] < 1e-4
         and flipped.R_n > 0.1 / group.order
+        and len(least_form) > 0
     )
     return Outcome(
         "holds-as-corrected" if holds else "fails",

@@ -2,6 +2,9 @@
 
 from firstlight.claims.claim import Claim, Outcome, Setting
 
+COLLAPSED = 2
+"""Mean nodes per frequency below which weight decay has won over the loss."""
+
 
 def sweep(setting: Setting):
     """The runs of Figure 5 as a sweep; `firstlight.sweeps.run_sweep` continues it where it was stopped."""
@@ -56,13 +59,15 @@ def orders_by_decay(setting: Setting) -> Outcome:
         for name in names
         for decay in decays
     }
-    means = {name: [float(orders[name, decay].mean()) for decay in decays] for name in names}
-    kept = {name: [m for m in means[name] if m > 2] for name in names}
+    means = {name: [_mean(orders[name, decay]) for decay in decays] for name in names}
+    kept = {name: [m for m in means[name] if m > COLLAPSED] for name in names}
     # Once weight decay wins over the loss there are no nodes at all; until then it takes them away one by one.
-    falling = {name: all(x >= y - 0.25 for x, y in pairwise(k)) and k[0] > k[-1] for name, k in kept.items()}
-    pooled = np.concatenate([found for found in orders.values() if found.mean() > 2])
-    near = float(np.mean((pooled >= 4) & (pooled <= 6)))
-    collapsed = setting.scale == "paper" or all(means[name][-1] < 2 for name in names)
+    falling = {
+        name: len(k) > 1 and all(x >= y - 0.25 for x, y in pairwise(k)) and k[0] > k[-1] for name, k in kept.items()
+    }
+    pooled = np.concatenate([np.zeros(0), *(found for found in orders.values() if _mean(found) > COLLAPSED)])
+    near = _mean((pooled >= 4) & (pooled <= 6))
+    collapsed = setting.scale == "paper" or all(means[name][-1] < COLLAPSED for name in names)
     measured = {
         "mean nodes per frequency": {name: dict(zip(map(str, decays), m, strict=True)) for name, m in means.items()},
         "more decay, fewer nodes": falling,
@@ -70,7 +75,7 @@ def orders_by_decay(setting: Setting) -> Outcome:
         "share with 4": {name: _share(orders, name, decays, 4) for name in names},
         "share with 6": {name: _share(orders, name, decays, 6) for name in names},
     }
-    holds = all(falling.values()) and near > 0.6 and collapsed
+    holds = bool(names) and all(falling.values()) and near > 0.6 and collapsed
     panels = tuple(_panel(name, decays, orders) for name in names)
     title = "Nodes per frequency by weight decay"
     return Outcome(
@@ -81,7 +86,7 @@ def orders_by_decay(setting: Setting) -> Outcome:
             quick="Here q = 64, 800 epochs at rate 0.03 with cosine decay, and weight decay up to collapse.",
             paper="A sweep that goes on where it was stopped.",
         ),
-        figures=(figure.panels(panels, columns=3, title=title, caption=f"{len(seeds)} seeds each."),),
+        figures=(figure.panels(panels, columns=3, title=title, caption=f"{len(seeds)} seeds each."),) if panels else (),
         seeds=seeds,
     )
 
@@ -115,11 +120,16 @@ def _sweep_teller(setting: Setting):
     return lambda moment: setting.progress(moment.done / moment.total, "sweep")
 
 
+def _mean(values) -> float:
+    """The mean, 0 of nothing."""
+    return float(values.mean()) if len(values) else 0.0
+
+
 def _share(orders, name: str, decays, order: int) -> float:
     import numpy as np
 
-    found = np.concatenate([orders[name, decay] for decay in decays if orders[name, decay].mean() > 2])
-    return float(np.mean(found == order))
+    found = [orders[name, decay] for decay in decays if _mean(orders[name, decay]) > COLLAPSED]
+    return _mean(np.concatenate([np.zeros(0), *found]) == order)
 
 
 def _panel(name: str, decays, orders):
@@ -127,8 +137,8 @@ def _panel(name: str, decays, orders):
 
     from firstlight.records import figure
 
-    most = max(int(found.max()) for key, found in orders.items() if key[0] == name)
-    shares = np.array([[np.mean(orders[name, decay] == n) for n in range(most + 1)] for decay in decays])
+    most = max(int(found.max(initial=0)) for key, found in orders.items() if key[0] == name)
+    shares = np.array([[_mean(orders[name, decay] == n) for n in range(most + 1)] for decay in decays])
     return figure.heatmap(
         shares,
         x="nodes per frequency",

@@ -32,7 +32,7 @@ def six_and_three(setting: Setting) -> Outcome:
     bottom = [census(W, V, cyclic(d)) for W, V in weights]
     counts = {"full loss": Counter(_sorted(top)), "without R_⊛": Counter(_sorted(bottom))}
     orders = {name: Counter(n for c in found for n in c.orders) for name, found in (("top", top), ("bottom", bottom))}
-    named = sum(group.name != "other" for c in top for group in c.groups)
+    named = sum(group.is_crafted for c in top for group in c.groups)
     parts = {
         "6 nodes at every frequency occurs": "6 6 6" in counts["full loss"],
         "6 is the most frequent order": orders["top"].most_common(1)[0][0] == 6,
@@ -79,6 +79,8 @@ def convergence_paths(setting: Setting) -> Outcome:
     """z_a of every node along training at d = 7: one frequency is left, and the blocks at the end."""
     from collections import Counter
 
+    import numpy as np
+
     from firstlight.claims.cogo._train import read, train
     from firstlight.records import figure
 
@@ -101,17 +103,23 @@ def convergence_paths(setting: Setting) -> Outcome:
     like_printed = [i for i, text in enumerate(texts) if text == "4 6 6"]
     chosen = like_printed[0] if like_printed else 0
     shares = [_own_shares(c) for c in found]
-    named = sum(group.name != "other" for c in found for group in c.groups)
+    everyone = np.concatenate(shares)
+    named = sum(group.is_crafted for c in found for group in c.groups)
     measured = {
-        "seeds that end with one order 4 and two order 6": len(like_printed),
+        "share of seeds that end with one order 4 and two order 6": len(like_printed) / len(found),
         "smallest share in one frequency, of these": min((shares[i].min() for i in like_printed), default=0.0),
-        "smallest share in one frequency, of all": min(share.min() for share in shares),
+        "nodes of all seeds with one frequency left": float(np.mean(everyone > FADED)) if len(everyone) else 0.0,
+        "smallest share in one frequency, of all": float(everyone.min(initial=1.0)),
         "networks by nodes per frequency": dict(Counter(texts)),
         "groups that are F4, F6 or F6′": f"{named} of {3 * len(found)}",
         "amplitude of the F4 and F6": sorted({round(g.amplitude, 3) for g in found[chosen].groups}),
     }
-    holds = 2 * len(like_printed) > len(found) and measured["smallest share in one frequency, of these"] > FADED
-    expected = {"smallest share in one frequency, of these": 1.0}
+    faded = measured["smallest share in one frequency, of these"] > FADED
+    # Of the other seeds too, whichever orders they end with.
+    holds = (
+        2 * len(like_printed) > len(found) and faded and measured["nodes of all seeds with one frequency left"] > 0.9
+    )
+    expected = {"smallest share in one frequency, of these": 1.0, "nodes of all seeds with one frequency left": 1.0}
     panels = _paths(run.lanes[chosen], found[chosen])
     title = "z_a of the nodes of each frequency along training"
     return Outcome(
@@ -182,6 +190,6 @@ FIGURE_3 = Claim(
         "order-6 and one order-4 solution. For each hidden node, once a dominant frequency emerges, others fade away."
     ),
     check=convergence_paths,
-    tolerance={"smallest share in one frequency, of these": 0.01},
+    tolerance={"smallest share in one frequency, of these": 0.01, "nodes of all seeds with one frequency left": 0.1},
     tolerance_reason="what fading away means; most seeds must end as printed, one in six has another minimum",
 )
