@@ -12,6 +12,8 @@ from benchmarks._timing import best_seconds, result
 __all__ = ["rfm_solve_vs_kernel_ridge", "rfm_vs_xrfm_digits", "rfm_vs_xrfm_n5000", "rfm_vs_xrfm_n8000"]
 
 ROUNDS = 3
+UPDATES = {"digits": 2, "n5000": 5, "n8000": 5}
+"""Of M, by us: as many as reach xrfm's accuracy. Its default is 5."""
 
 
 def _digits():
@@ -67,6 +69,8 @@ def _fit_xrfm(data: str, solver: str | None) -> tuple[dict[str, float], float]:
     model = xRFM(rfm_params=params, device=torch.device("cpu"), random_state=0, verbose=False)
     targets = (y, y_valid) if classify else (y[:, None].astype(np.float32), y_valid[:, None].astype(np.float32))
     rows = X.astype(np.float32), X_valid.astype(np.float32)
+    few = slice(0, 200)
+    model.fit(rows[0][few], targets[0][few], rows[1][few], targets[1][few])
     seconds = _timed(lambda: model.fit(rows[0], targets[0], rows[1], targets[1]))
     predicted = np.asarray(model.predict(X_test.astype(np.float32))).reshape(len(X_test), -1)[:, 0]
     return seconds, _score(classify, predicted, y_test)
@@ -82,16 +86,21 @@ def _fit_ours(data: str) -> tuple[dict[str, float], float]:
         bandwidth=10.0,
         ridge=1e-3,
         early_stopping=None,
-        iterations=3 if data == "digits" else 5,
+        iterations=UPDATES[data],
         scale=False,
         precision="single",
-    ).set_params(normalize="max")
+        normalize="max",
+    )
+    model.fit(X[:200], y[:200])
     seconds = _timed(lambda: model.fit(X, y))
     return seconds, _score(data == "digits", model.predict(X_test), y_test)
 
 
 def _timed(call: Callable) -> dict[str, float]:
-    """Seconds on the clock, and of the processors: on a busy machine those are the fairer comparison."""
+    """Seconds on the clock, and of the processors: on a busy machine those are the fairer comparison.
+
+    Both have fitted 200 rows before, so that what a library does once in a process does not count.
+    """
     start, spent = time.perf_counter(), time.process_time()
     call()
     return {"seconds": time.perf_counter() - start, "processor": time.process_time() - spent}
@@ -135,6 +144,8 @@ def _versus(data: str) -> dict:
         0.5,
         ("xrfm's default, seconds", default["seconds"]),
         firstlight_seconds=ours["seconds"],
+        updates=UPDATES[data],
+        xrfm_updates=5,
         ratio_to_cholesky=ours["seconds"] / cholesky["seconds"],
         target_to_cholesky=0.8,
         score=ours["score"],
@@ -149,7 +160,7 @@ def _versus(data: str) -> dict:
 
 
 def rfm_vs_xrfm_digits() -> dict:
-    """Digits, 1437 rows of 64 columns, 10 classes."""
+    """Digits, 1149 rows of 64 columns, 10 classes."""
     return _versus("digits")
 
 

@@ -111,13 +111,15 @@ class CentreSolver:
         among = slopes(self.kernel, self.C, self.C, self.M)
         if radial:
             np.fill_diagonal(among, 0)
-        inner = spread([(slice(0, len(self.C)), among)], self.C, self.C, beta, beta, radial)
+        inner = spread(list(blocks(*among.shape)), among.__getitem__, self.C, self.C, beta, beta, radial)
         del among
-        total = spread(self._slopes(), self.X, self.C, solution.alpha, beta, radial) - inner / 2
+        width = len(self.C) + self.Y.shape[1] * self.X.shape[1]
+        rows = list(blocks(len(self.X), width, _ROWS_TIMES_CENTRES))
+        total = spread(rows, self._slopes, self.X, self.C, solution.alpha, beta, radial) - inner / 2
         products = None
         if agop:
             products = gradient_products(
-                self._slopes(), self.X, self.C, self.M, beta, self.weights, radial, centred
+                rows, self._slopes, self.X, self.C, self.M, beta, self.weights, radial, centred
             ).astype(np.float64)
         return FeatureMatrices((self.M @ total).astype(np.float64), products)
 
@@ -130,10 +132,8 @@ class CentreSolver:
             K = values(self.kernel, self.X[rows], self.C, self.M)
             yield rows, solve_triangular(self._root, K.T, lower=True, overwrite_b=True).T
 
-    def _slopes(self) -> Iterator[tuple[slice, Float[np.ndarray, "b m"]]]:
-        width = len(self.C) + self.Y.shape[1] * self.X.shape[1]
-        for rows in blocks(len(self.X), width, _ROWS_TIMES_CENTRES):
-            yield rows, slopes(self.kernel, self.X[rows], self.C, self.M)
+    def _slopes(self, rows: slice) -> Float[np.ndarray, "b m"]:
+        return slopes(self.kernel, self.X[rows], self.C, self.M)
 
     def _self_similarity(self, rows: slice) -> Float[np.ndarray, " b"]:
         X = self.X[rows]

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from scipy.linalg import helmert
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 from sklearn.base import ClassifierMixin
@@ -41,9 +42,7 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
         self.classes_, codes = np.unique(y, return_inverse=True)
         indicators = np.eye(len(self.classes_))[codes.ravel()]
         self._prior = np.average(indicators, axis=0, weights=weights)
-        Y = indicators - self._prior
-        # Of two classes one score tells all; of one there is nothing to learn, and a zero column keeps the shapes.
-        fitted = self._fit(X, Y[:, -1:] if len(self.classes_) <= 2 else Y, weights, loo=True)
+        fitted = self._fit(X, (indicators - self._prior) @ self._basis, weights, loo=True)
         self.temperature_ = 1.0 if fitted.judged is None else self._temperature(*fitted.judged)
         return self
 
@@ -62,10 +61,18 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
         scores = self._class_scores(self._scores(X))
         return self.classes_[scores.argmax(axis=1)]
 
+    @property
+    def _basis(self) -> np.ndarray:
+        """(classes, classes − 1) with orthonormal columns that sum to 0, as differences of indicators do.
+
+        One output is saved, and distances, FACT and AGOP stay as they are. Of one class there is nothing to learn, and
+        a column of zeros keeps the shapes.
+        """
+        count = len(self.classes_)
+        return helmert(count).T if count > 1 else np.zeros((1, 1))
+
     def _class_scores(self, F: np.ndarray) -> np.ndarray:
-        if len(self.classes_) == 2:
-            F = np.concatenate([-F, F], axis=1)
-        return F + self._prior
+        return F @ self._basis.T + self._prior
 
     def _temperature(self, predicted: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> float:
         """The factor of least log loss on rows that were left out."""

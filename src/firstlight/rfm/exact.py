@@ -11,8 +11,9 @@ from scipy.linalg import get_lapack_funcs
 
 from firstlight.rfm.kernels import Kernel
 from firstlight.rfm.matrices import FeatureMatrices, gradient_products, pair_products, spread
-from firstlight.rfm.pairs import blocks, in_parallel, mirror, slopes, values
+from firstlight.rfm.pairs import blocks, mirror, slopes, values
 from firstlight.rfm.solution import NotPositiveDefinite, Solution
+from firstlight.rfm.threads import in_parallel
 
 
 class ExactSolver:
@@ -114,13 +115,15 @@ class ExactSolver:
         D, alpha, radial = self._slopes(), solution.alpha, self.kernel.radial
         (n, d), c = self.X.shape, alpha.shape[1]
 
-        rows = [(block, D[block]) for block in blocks(n, n + c * d, 1 << 22)]
-        fact = self.M @ spread(rows, self.X, self.X, alpha, alpha, radial) / 2
+        rows = list(blocks(n, n + c * d, 1 << 19))
+        fact = self.M @ spread(rows, D.__getitem__, self.X, self.X, alpha, alpha, radial) / 2
         products = None
         if agop and c * d > n:
             products = pair_products(D, self.X, self.M, alpha, self.weights, radial, centred)
         elif agop:
-            products = gradient_products(rows, self.X, self.X, self.M, alpha, self.weights, radial, centred)
+            products = gradient_products(
+                rows, D.__getitem__, self.X, self.X, self.M, alpha, self.weights, radial, centred
+            )
         return FeatureMatrices(fact.astype(np.float64), None if products is None else products.astype(np.float64))
 
     def predict(self, solution: Solution, Z: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "q c"]:

@@ -14,7 +14,7 @@ from firstlight.rfm.regressor import RFMRegressor
 from firstlight.rfm.table import Scaling
 
 _KEY = "firstlight.rfm"
-_SCHEMA = 1
+_SCHEMA = 2
 _ESTIMATORS = {"RFMClassifier": RFMClassifier, "RFMRegressor": RFMRegressor}
 _WORDS = (
     "n_iter_",

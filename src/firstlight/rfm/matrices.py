@@ -4,15 +4,18 @@ The exact machine has its rows for centres, C = X, and β = α; `features.kernel
 whole matrices. Nothing larger than a block is held here, and centres may be fewer than rows.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
+from firstlight.rfm.threads import in_parallel
+
 Rows = Float[np.ndarray, "n d"]
 Centres = Float[np.ndarray, "m d"]
 Metric = Float[np.ndarray, "d d"]
+Slopes = Callable[[slice], Float[np.ndarray, "b m"]]
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,8 @@ class FeatureMatrices:
 
 
 def spread(
-    slopes: Iterable[tuple[slice, Float[np.ndarray, "b m"]]],
+    rows: Iterable[slice],
+    slopes: Slopes,
     X: Rows,
     C: Centres,
     alpha: Float[np.ndarray, "n c"],
@@ -39,25 +43,24 @@ def spread(
     With C = X and β = α, FACT = ½MS (Lemma F.1). Shift X and C so that their mean is near zero.
 
     Args:
-        slopes: (rows, D of those rows), covering all rows once.
+        rows: blocks that cover all rows once; slopes: gives D of a block.
     """
-    d = X.shape[1]
-    cross, own = np.zeros((d, d)), np.zeros((d, d))
-    columns = np.zeros(len(C))
-    for rows, D in slopes:
-        omega = alpha[rows] @ beta.T
-        omega *= D
-        cross += X[rows].T @ (omega @ C)
-        if radial:
-            own += X[rows].T @ (omega.sum(axis=1)[:, None] * X[rows])
-            columns += omega.sum(axis=0)
+
+    def part(block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        omega = alpha[block] @ beta.T
+        omega *= slopes(block)
+        own = X[block].T @ (omega.sum(axis=1)[:, None] * X[block]) if radial else np.zeros(0)
+        return X[block].T @ (omega @ C), own, omega.sum(axis=0)
+
+    cross, own, columns = (sum(parts, np.zeros(1)) for parts in zip(*in_parallel(part, rows), strict=True))
     if not radial:
         return cross + cross.T
     return own + C.T @ (columns[:, None] * C) - cross - cross.T
 
 
 def gradient_products(
-    slopes: Iterable[tuple[slice, Float[np.ndarray, "b m"]]],
+    rows: Iterable[slice],
+    slopes: Slopes,
     X: Rows,
     C: Centres,
     M: Metric,
@@ -74,16 +77,20 @@ def gradient_products(
     (m, d), c = C.shape, beta.shape[1]
     XM, CM = X @ M, C @ M
     moved = (beta[:, :, None] * CM[:, None, :]).reshape(m, c * d)
-    total, mean = np.zeros((d, d)), np.zeros((c, d))
-    for rows, D in slopes:
+    uniform = bool((weights == 1).all())
+
+    def part(block: slice) -> tuple[np.ndarray, np.ndarray]:
+        D = slopes(block)
         G = (D @ moved).reshape(-1, c, d)
         if radial:
-            np.subtract((D @ beta)[:, :, None] * XM[rows, None, :], G, out=G)
-        if centred:
-            mean += np.tensordot(weights[rows], G, axes=1)
-        G *= np.sqrt(weights[rows])[:, None, None]
+            np.subtract((D @ beta)[:, :, None] * XM[block, None, :], G, out=G)
+        mean = np.tensordot(weights[block], G, axes=1) if centred else np.zeros((c, d))
+        if not uniform:
+            G *= np.sqrt(weights[block])[:, None, None]
         G = G.reshape(-1, d)
-        total += G.T @ G
+        return G.T @ G, mean
+
+    total, mean = (sum(parts, np.zeros(1)) for parts in zip(*in_parallel(part, rows), strict=True))
     mass = weights.sum(dtype=np.float64)
     return total / mass - (mean.T @ mean) / mass**2
 

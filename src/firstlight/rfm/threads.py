@@ -1,11 +1,19 @@
-"""How many BLAS threads a problem deserves."""
+"""How many threads a problem deserves, and whose: ours, on blocks of rows, or those of BLAS, inside one call."""
 
 import functools
-from contextlib import AbstractContextManager, nullcontext
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, TypeVar
 
+from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
-ONE_THREAD_ROWS = 1000
+Result = TypeVar("Result")
+
+ONE_THREAD_ROWS = 2500
 """Up to this size of matrices one BLAS thread is as fast as several, and far faster on a busy machine."""
 
 
@@ -13,7 +21,57 @@ def threads(rows: int, columns: int) -> AbstractContextManager:
     """BLAS on one thread where the matrices are small: waking the others costs more than they do."""
     if rows > ONE_THREAD_ROWS or columns > ONE_THREAD_ROWS:
         return nullcontext()
-    return _controller().limit(limits=1, user_api="blas")
+    return _one_blas_thread()
+
+
+def in_parallel(call: Callable[[slice], Result], slices: Iterable[slice]) -> list[Result]:
+    """What `call` gives for independent blocks, in their order; NumPy releases the interpreter inside.
+
+    BLAS is on one thread meanwhile: threads that wait for each other at the end of every product, as those of BLAS do,
+    stand still where other programs run.
+
+    >>> in_parallel(lambda block: block.stop, [slice(0, 2), slice(2, 5)])
+    [2, 5]
+    """
+    parts = list(slices)
+    workers = min(len(parts), cores())
+    if workers < 2:
+        return [call(part) for part in parts]
+    with _one_blas_thread(), ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(call, parts))
+
+
+def cores() -> int:
+    """How many threads may run: the processors there are, or fewer if OMP_NUM_THREADS says so."""
+    said = os.environ.get("OMP_NUM_THREADS", "")
+    return min(cpu_count(), int(said)) if said.isdigit() and int(said) > 0 else cpu_count()
+
+
+class _Limit:
+    """How many callers want BLAS on one thread now: its number of threads is one for the whole process."""
+
+    def __init__(self) -> None:
+        self.lock, self.callers = threading.Lock(), 0
+        self.held: Any = None
+
+
+_LIMIT = _Limit()
+
+
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
+    """The first to enter sets the limit and the last to leave lifts it; in between they may come in any order."""
+    with _LIMIT.lock:
+        if _LIMIT.callers == 0:
+            _LIMIT.held = _controller().limit(limits=1, user_api="blas")
+        _LIMIT.callers += 1
+    try:
+        yield
+    finally:
+        with _LIMIT.lock:
+            _LIMIT.callers -= 1
+            if _LIMIT.callers == 0:
+                _LIMIT.held.restore_original_limits()
 
 
 @functools.cache
