@@ -13,7 +13,7 @@ from firstlight.flow import Loss, _dense, objective, outputs, value_and_grad
 def _plain(model, inputs, targets, loss):
     X = jnp.asarray(inputs.dense())
     params, static = eqx.partition(model, eqx.is_inexact_array)
-    return jax.value_and_grad(lambda p: objective(eqx.combine(p, static)(X), targets, loss))(params)
+    return jax.jit(jax.value_and_grad(lambda p: objective(eqx.combine(p, static)(X), targets, loss)))(params)
 
 
 def _compare(model, task, loss) -> None:
