@@ -100,6 +100,9 @@ def test_losses_agree_with_the_table_for_weights_with_means(name):
     residual = d * np.sum(np.abs(residual_coefficients(solution)) ** 2)
     found = [loss_terms(solution).total, potential_loss(solution), gram_loss(W, V, group), residual]
     np.testing.assert_allclose(found, exact, rtol=1e-12)
+    # More nodes than a panel of the Gram matrices has, and no multiple of it.
+    W, V = rng.standard_normal((2 * d, 131)), rng.standard_normal((131, d))
+    np.testing.assert_allclose(gram_loss(W, V, group), table_loss(W, V, group), rtol=1e-12)
     empty = Solution.zero(group)
     assert potential_loss(empty) == loss_terms(empty).total == 1 - 1 / d
 
