@@ -72,7 +72,10 @@ def _amplitudes(one, title: str):
     nodes = [node for group in one.groups for node in group.nodes] + list(one.idle)
     matrix = np.abs(one.solution.z[0][list(f.halves)][:, nodes])
     rows = [f.label(k) for k in f.halves]
-    return figure.heatmap(matrix, x="hidden node, sorted", y="frequency", value="|z_a|", rows=rows, title=title)
+    columns = [str(node) for node in nodes]
+    return figure.heatmap(
+        matrix, x="hidden node, sorted", y="frequency", value="|z_a|", rows=rows, columns=columns, title=title
+    )
 
 
 def convergence_paths(setting: Setting) -> Outcome:

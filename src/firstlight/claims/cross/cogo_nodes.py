@@ -49,7 +49,11 @@ def nodes_side_by_side(setting: Setting) -> Outcome:
     )
     found = {name: count for name, count in nodes.items() if count is not None}
     shown = figure.bars(
-        list(found), {"nodes": list(found.values())}, x="how the nodes are found", y="nodes per pair ±k", title=f"Z{d}"
+        list(found),
+        {"nodes": list(found.values())},
+        x="how the nodes are found",
+        y="nodes per pair ±k",
+        title=f"Nodes per frequency of Z{d}",
     )
     return Outcome(
         "holds" if right else "fails",

@@ -223,7 +223,8 @@ def _picture(name: str, path):
     }[name]
     # A gap between the branches, so that they are one line of the legend.
     x, y = (np.concatenate([np.append(branch[axis], np.nan) for branch in sets]) for axis in (0, 1))
-    series.append(figure.Series("zero loss", x, y, style="dashed"))
+    # First, so that it has one colour in all panels.
+    series = [figure.Series("zero loss", x, y, style="dashed"), *series]
     titles = {"hyperbola": "w₁w₂ = 1", "cross": "w₁w₂ = 0", "leaky addition": "leaky ReLU(w₁ + w₂) = 2"}
     return figure.curves(series, x="w₁", y="w₂", title=titles[name])
 

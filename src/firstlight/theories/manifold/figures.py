@@ -1,6 +1,7 @@
 """The pictures of Section 7 as figure data."""
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -19,10 +20,10 @@ def figure_4(runs: Mapping[int, Simulation], first: Embedding, last: Embedding, 
     'panels'
     """
     panels = [_accuracies(runs), _norms(first, last)]
-    panels += [_map(cosines(features(E)), f"Cosines, {when}", "diverging") for when, E in _both(first, last)]
-    panels += [
-        _map(unit_similarity(features(E)), f"Shared units, {when}", "sequential") for when, E in _both(first, last)
-    ]
+    for what, of, palette in (("Cosines", cosines, "diverging"), ("Shared units", unit_similarity, "sequential")):
+        for when, E in _both(first, last):
+            found = features(E)
+            panels.append(_map(of(found), found.labels, f"{what}, {when}", palette))
     return figure.panels(panels, columns=2, title="The embedding on its own", caption=caption)
 
 
@@ -48,10 +49,11 @@ def _norms(first: Embedding, last: Embedding) -> FigureData:
     )
 
 
-def _map(matrix: np.ndarray, title: str, palette: str) -> FigureData:
+def _map(matrix: np.ndarray, frequencies: Sequence[str], title: str, palette: Literal["diverging", "sequential"]):
     limits = (-1.0, 1.0) if palette == "diverging" else (0.0, 1.0)
-    axis = "Re and Im of each frequency"
-    return figure.heatmap(matrix, x=axis, y=axis, value="cosine", title=title, palette=palette, limits=limits)  # type: ignore[arg-type]
+    axis, names = "Re and Im of each frequency", [f"{part} {k}" for k in frequencies for part in ("Re", "Im")]
+    look = {"palette": palette, "limits": limits}
+    return figure.heatmap(matrix, x=axis, y=axis, value="cosine", title=title, rows=names, columns=names, **look)
 
 
 def embedding_circles(E: Embedding, frequencies: Sequence[int] = (), caption: str = "") -> FigureData:
