@@ -1,7 +1,6 @@
 """The pictures of Section 7 as figure data."""
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 import numpy as np
 
@@ -20,10 +19,10 @@ def figure_4(runs: Mapping[int, Simulation], first: Embedding, last: Embedding, 
     'panels'
     """
     panels = [_accuracies(runs), _norms(first, last)]
-    for what, of, palette in (("Cosines", cosines, "diverging"), ("Shared units", unit_similarity, "sequential")):
+    for what, of, signed in (("Cosines", cosines, True), ("Shared units", unit_similarity, False)):
         for when, E in _both(first, last):
             found = features(E)
-            panels.append(_map(of(found), found.labels, f"{what}, {when}", palette))
+            panels.append(_map(of(found), found.labels, f"{what}, {when}", signed))
     return figure.panels(panels, columns=2, title="The embedding on its own", caption=caption)
 
 
@@ -49,11 +48,19 @@ def _norms(first: Embedding, last: Embedding) -> FigureData:
     )
 
 
-def _map(matrix: np.ndarray, frequencies: Sequence[str], title: str, palette: Literal["diverging", "sequential"]):
-    limits = (-1.0, 1.0) if palette == "diverging" else (0.0, 1.0)
+def _map(matrix: np.ndarray, frequencies: Sequence[str], title: str, signed: bool) -> FigureData:
     axis, names = "Re and Im of each frequency", [f"{part} {k}" for k in frequencies for part in ("Re", "Im")]
-    look = {"palette": palette, "limits": limits}
-    return figure.heatmap(matrix, x=axis, y=axis, value="cosine", title=title, rows=names, columns=names, **look)
+    return figure.heatmap(
+        matrix,
+        x=axis,
+        y=axis,
+        value="cosine",
+        title=title,
+        rows=names,
+        columns=names,
+        palette="diverging" if signed else "sequential",
+        limits=(-1.0 if signed else 0.0, 1.0),
+    )
 
 
 def embedding_circles(E: Embedding, frequencies: Sequence[int] = (), caption: str = "") -> FigureData:
