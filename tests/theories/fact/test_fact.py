@@ -120,6 +120,24 @@ def test_the_lens_sees_features_become_fact(record):
     assert lens.figure_data(record)[0].kind == "panels"
 
 
+@pytest.mark.parametrize("shape", [(3, 7), (7, 3), (5, 5)])
+def test_layers_are_aligned_in_their_smaller_side_as_they_are_written_out(shape):
+    rng = np.random.default_rng(0)
+    W, G = rng.standard_normal(shape), rng.standard_normal(shape)
+    delta, slope = rng.standard_normal((2, 20, shape[1]))
+    with jax.enable_x64(True):
+        found = {key: float(value) for key, value in lens._aligned(*map(jnp.asarray, (W, G, delta, slope))).items()}
+    nfm, unit = features.nfm(W), features.fact(W, G, 1.0)
+    written = {
+        "fact": unit,
+        "symmetrised": features.symmetrised(unit),
+        "agop": features.matrix_power(features.agop(W, slope), 0.5),
+        "enfa": features.matrix_power(features.enfa(W, delta), 0.5),
+    }
+    expected = {key: float(features.pearson(matrix, nfm)) for key, matrix in written.items()}
+    assert found == pytest.approx(expected | {"size": float(np.sum(unit * nfm) / np.sum(nfm * nfm))}, abs=1e-7)
+
+
 def test_the_lens_says_when_fact_cannot_hold(record):
     def told(**changes):
         optimizer = record.spec.optimizer.model_copy(update=changes)

@@ -7,17 +7,18 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array
+from jaxtyping import Array, Float
 
 from firstlight import features, flow
 from firstlight.models import parameter_names
 from firstlight.records import FigureData, RunRecord, RunSpec, figure
 from firstlight.theories.fact.networks import output_cotangents, weight_matrices
+from firstlight.theories.fact.thin import Thin
 
 MEASURES = {"fact": "FACT", "symmetrised": "√FACT·FACTᵀ", "agop": "√AGOP", "enfa": "√eNFA"}
 
 LARGEST = 512
-"""Roots are taken of layers up to this width; at 2048 a look with them takes as long as twenty steps."""
+"""Roots are taken of layers whose smaller side is at most this: they cost its cube, whatever the other side."""
 
 
 def observe(ctx: flow.Context) -> dict[str, Array]:
@@ -33,21 +34,33 @@ def observe(ctx: flow.Context) -> dict[str, Array]:
     (slopes,) = pull(signs)
     values: dict[str, Array] = {}
     for (name, W), delta, slope in zip(weight_matrices(ctx.model).items(), deltas, slopes, strict=True):
-        nfm, G = features.nfm(W), gradients[name]
-        unit = features.fact(W, G, 1.0)
-        values[f"fact.{name}.fact"] = features.pearson(unit, nfm)
-        values[f"fact.{name}.size"] = jnp.sum(unit * nfm) / jnp.sum(nfm * nfm)
-        if max(W.shape) <= LARGEST:
-            values[f"fact.{name}.symmetrised"] = features.pearson(features.symmetrised_product(W, G), nfm)
-            values[f"fact.{name}.agop"] = features.pearson(
-                features.pulled_back_power(W, features.bagop(slope), 0.5), nfm
-            )
-            # Gradients of fitted samples are tiny; their scale, which alignment does not see, is taken out first.
-            scaled = delta / jnp.maximum(jnp.max(jnp.abs(delta)), jnp.finfo(delta.dtype).tiny)
-            values[f"fact.{name}.enfa"] = features.pearson(
-                features.pulled_back_power(W, features.benfa(scaled), 0.5), nfm
-            )
+        for key, value in _aligned(W, gradients[name], delta, slope).items():
+            values[f"fact.{name}.{key}"] = value
     return values
+
+
+def _aligned(
+    W: Float[Array, "d K"], G: Float[Array, "d K"], delta: Float[Array, "n K"], slope: Float[Array, "n K"]
+) -> dict[str, Array]:
+    """The numbers of one layer, its matrices written in the smaller of its two sides' coordinates.
+
+    All of them live in the span of W's columns: with W = QT they are QAQᵀ, or QB where they are not symmetric.
+    """
+    Q, T = jnp.linalg.qr(W) if W.shape[0] > W.shape[1] else (None, W)
+    nfm = Thin(features.nfm(T), Q)
+    unit = Thin(-T @ G.T, Q, one_sided=True)  # FACT with λ = 1
+    values = {"fact": unit.pearson(nfm), "size": unit.inner(nfm) / nfm.inner(nfm)}
+    if len(T) <= LARGEST:
+        values["symmetrised"] = Thin(features.symmetrised(unit.matrix), Q).pearson(nfm)
+        values["agop"] = Thin(_root(slope @ T.T), Q).pearson(nfm)
+        # Gradients of fitted samples are tiny; their scale, which alignment does not see, is taken out first.
+        scaled = delta / jnp.maximum(jnp.max(jnp.abs(delta)), jnp.finfo(delta.dtype).tiny)
+        values["enfa"] = Thin(_root(scaled @ T.T), Q).pearson(nfm)
+    return values
+
+
+def _root(rows: Float[Array, "n r"]) -> Float[Array, "r r"]:
+    return features.matrix_power(features.average_outer_product(rows), 0.5)
 
 
 def _layers(record: RunRecord) -> list[str]:
