@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_diabetes, load_iris
 from sklearn.impute import SimpleImputer
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -20,6 +20,7 @@ from sklearn.preprocessing import OneHotEncoder
 
 from firstlight import plots, rfm
 from firstlight.rfm import IllConditionedWarning, Laplace, RFMClassifier, RFMRegressor
+from firstlight.rfm.fitting import systematic_folds
 from firstlight.rfm.table import Scaling, distinct
 
 
@@ -214,6 +215,28 @@ def test_kernels_rules_and_precision_can_be_said():
         RFMRegressor(update=None, kernel="gaussian", bandwidth=50.0, ridge=1e-5, precision="single").fit(X, y)
     parallel = RFMRegressor(n_jobs=2).fit(X, y)
     np.testing.assert_allclose(parallel.predict(X), RFMRegressor().fit(X, y).predict(X), rtol=1e-9)
+
+
+def test_leave_one_out_is_too_kind_to_a_metric_that_has_seen_the_row():
+    X, y = load_diabetes(return_X_y=True)
+    rows = np.random.default_rng(3).permutation(len(y))
+    kept, new = rows[:160], rows[160:]
+    folds, loo = (RFMRegressor(early_stopping=how).fit(X[kept], y[kept]) for how in ("folds", "loo"))
+    told = [model.history_.loc[model.history_["chosen"], "score"].item() for model in (folds, loo)]
+    real = [model.score(X[new], y[new]) for model in (folds, loo)]
+    assert folds.n_iter_ < loo.n_iter_
+    assert real[0] > real[1]
+    assert abs(told[0] - real[0]) < abs(told[1] - real[1])
+
+
+@given(st.permutations(range(12)))
+def test_folds_do_not_depend_on_the_order_of_rows_and_share_out_targets(order):
+    X, y = interaction(12, 2)
+    Y = (y > 0)[:, None].astype(float)
+    fold = systematic_folds(X, Y, 3)
+    assert (systematic_folds(X[order], Y[order], 3) == fold[order]).all()
+    shares = [Y[fold == k].sum() for k in range(3)]
+    assert max(shares) - min(shares) <= 1
 
 
 def test_rows_held_out_decide_and_all_rows_are_fitted():

@@ -47,7 +47,7 @@ class BaseRFM(BaseEstimator):
         "power": [Interval(Real, 0, None, closed="neither")],
         "center": ["boolean"],
         "normalize": [StrOptions({"auto", "trace", "max"}), None],
-        "early_stopping": [StrOptions({"loo"}), Interval(Real, 0, 1, closed="neither"), None],
+        "early_stopping": [StrOptions({"folds", "loo"}), Interval(Real, 0, 1, closed="neither"), None],
         "scale": ["boolean"],
         "precision": [StrOptions({"auto", "single", "double"})],
         "exact_rows": [Interval(Integral, 1, None, closed="left")],
@@ -67,7 +67,7 @@ class BaseRFM(BaseEstimator):
         power=0.5,
         center=False,
         normalize="auto",
-        early_stopping="loo",
+        early_stopping="folds",
         scale=True,
         precision="auto",
         exact_rows=15_000,
@@ -168,7 +168,7 @@ class BaseRFM(BaseEstimator):
         state = params.random_state
         seed = state if isinstance(state, Integral) else 0 if state is None else state.randint(2**31)
         stopping: Any = params.early_stopping
-        if stopping not in (None, "loo"):
+        if stopping not in (None, "folds", "loo"):
             stopping = float(stopping)
         return Settings(
             tuple(self._rules()),

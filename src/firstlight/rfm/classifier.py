@@ -88,7 +88,7 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
         return float(np.exp(minimize_scalar(loss, bounds=(-3.0, 6.0), method="bounded").x))  # type: ignore[union-attr]
 
     def _quality(self, predicted: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-        """Accuracy on the labels behind each row, and the squared error that settles ties."""
+        """Accuracy on the labels behind each row, and the squared error, which decides."""
         scores, share = self._class_scores(predicted.astype(np.float64)), self._class_scores(Y.astype(np.float64))
         right = np.take_along_axis(share, scores.argmax(axis=1)[:, None], axis=1).ravel()
         return float(np.average(right, weights=weights)), mean_squares(predicted, Y, weights)

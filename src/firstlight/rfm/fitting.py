@@ -13,7 +13,7 @@ from firstlight.rfm.exact import ExactSolver
 from firstlight.rfm.kernels import Kernel, in_range
 from firstlight.rfm.machine import Iterate, Ridge, Rule, Solver, fixed, iterate
 from firstlight.rfm.ridge import best_ridge
-from firstlight.rfm.selection import Plan, Quality, Step, alignment, choose, explore, history
+from firstlight.rfm.selection import Judged, Plan, Quality, Step, alignment, choose, explore, history, pooled
 from firstlight.rfm.solution import NotPositiveDefinite, Solution
 from firstlight.rfm.threads import threads
 
@@ -23,8 +23,9 @@ SELECTION_ROWS = 5000
 SINGLE_ROWS = 2000
 """From here on precision "auto" is single, which halves time and memory, as long as it resolves the problem."""
 
-Judged = tuple[Float[np.ndarray, "n c"], Float[np.ndarray, "n c"], Float[np.ndarray, " n"]]
-"""Predictions of rows that were left out, their targets and their weights."""
+FOLDS = 4
+ENOUGH_ROWS = 500
+"""So many rows left out tell machines apart; of large tables not all folds are needed for that."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class Settings:
     rules: tuple[Rule, ...]
     iterations: int
     ridge: float | None
-    early_stopping: Literal["loo"] | float | None
+    early_stopping: Literal["folds", "loo"] | float | None
     precision: Literal["auto", "single", "double"]
     exact_rows: int
     n_centers: int
@@ -102,7 +103,20 @@ def _fit(Z, Y, weights, kernel: Kernel, settings: Settings, quality) -> Fitted:
         rule = settings.rules[0] if settings.rules else None
         plan = Plan(rule, (float(settings.ridge or 0.0),) * (1 + settings.iterations * bool(rule)))
         return _follow(plan, Z, Y, weights, kernel, settings, rng, quality)
-    kept, held = _split(len(Z), settings, rng)
+    splits = _splits(Z, Y, settings, rng)
+    folds = [_tried(Z, Y, weights, kernel, settings, quality, *split) for split in splits]
+    runs = folds[0] if len(folds) == 1 else pooled(folds, quality)
+    plan, best = choose(runs, last=settings.early_stopping is None)
+    told = history(runs, best)
+    if len(splits[0][0]) == len(Z):
+        return Fitted(best.iterate, Z, len(Z), told, best.judged)
+    del runs, folds
+    final = _follow(plan, Z, Y, weights, kernel, settings, rng)
+    return Fitted(final.machine, final.centres, len(Z), told, best.judged)
+
+
+def _tried(Z, Y, weights, kernel: Kernel, settings: Settings, quality, kept, held) -> list[list[Step]]:
+    """All machines fitted to the rows `kept`, judged by those `held`, or by leaving out where there are none."""
     part = Z[kept], Y[kept], weights[kept]
 
     def judged(solver: Any, machine: Iterate) -> Judged:
@@ -110,24 +124,16 @@ def _fit(Z, Y, weights, kernel: Kernel, settings: Settings, quality) -> Fitted:
             return solver.predict(machine.solution, Z[held]), Y[held], weights[held]
         return _left_out(machine.solution), solver.Y, solver.weights
 
-    runs = explore(
+    return explore(
         lambda: ExactSolver(*part, kernel),
         settings.rules,
         settings.iterations,
         _ridge(settings, loo=not len(held)),
-        lambda solver, machine: quality(*judged(solver, machine)),
+        judged,
+        quality,
         agop=_agop_is_cheap(len(kept), Z.shape[1], Y.shape[1]),
         n_jobs=settings.n_jobs,
     )
-    plan, best = choose(runs, last=settings.early_stopping is None)
-    told = history(runs, best)
-    solver = ExactSolver.for_predictions(*part, kernel, best.iterate.M)
-    shown = judged(solver, best.iterate)
-    if len(kept) == len(Z):
-        return Fitted(best.iterate, part[0], len(Z), told, shown)
-    del runs, solver
-    final = _follow(plan, Z, Y, weights, kernel, settings, rng)
-    return Fitted(final.machine, final.centres, len(Z), told, shown)
 
 
 def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, rng, quality=None) -> Fitted:
@@ -136,6 +142,8 @@ def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, rng, 
     loo = quality is not None and settings.loo
 
     def ridge(solver: Solver, iteration: int) -> Solution:
+        if settings.ridge is None and isinstance(solver, ExactSolver) and len(Z) <= SELECTION_ROWS:
+            return best_ridge(solver, plan.ridges[iteration])
         return solver.solve(plan.ridges[iteration], loo=loo and iteration == plan.iterations)
 
     rule, told, machine = plan.rule or Rule("nfa"), [], None
@@ -160,16 +168,39 @@ def _solver(Z, Y, weights, kernel: Kernel, settings: Settings, rng: np.random.Ge
     return CentreSolver(Z, Y, weights, kernel, np.sort(rng.choice(len(Z), count, replace=False)))
 
 
-def _split(rows: int, settings: Settings, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Rows that decide are made with, and rows held out to judge them (none for leave-one-out)."""
+def _splits(Z, Y, settings: Settings, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Rows that decisions are made with, and rows held out to judge them (none for leave-one-out)."""
+    rows = len(Z)
     kept, held = np.arange(rows), np.arange(0)
     if isinstance(settings.early_stopping, float) and rows > 1:
         order = rng.permutation(rows)
         count = min(max(1, round(settings.early_stopping * rows)), rows - 1)
         held, kept = np.sort(order[:count]), np.sort(order[count:])
-    if len(kept) > SELECTION_ROWS:
-        kept = np.sort(rng.choice(kept, SELECTION_ROWS, replace=False))
-    return kept, held
+    # Without an update there is no metric that could have seen the rows left out, and they are left out one by one.
+    if settings.early_stopping == "folds" and settings.rules and settings.iterations and rows >= 2 * FOLDS:
+        fold = systematic_folds(Z, Y, FOLDS)
+        needed = min(FOLDS, -(-ENOUGH_ROWS * FOLDS // rows))
+        return [(_thinned(np.flatnonzero(fold != k), rng), np.flatnonzero(fold == k)) for k in range(needed)]
+    return [(_thinned(kept, rng), held)]
+
+
+def _thinned(kept: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return kept if len(kept) <= SELECTION_ROWS else np.sort(rng.choice(kept, SELECTION_ROWS, replace=False))
+
+
+def systematic_folds(Z: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "n c"], folds: int) -> np.ndarray:
+    """The fold of each row: rows in the order of their targets, then columns, are dealt out in turn.
+
+    Every fold gets its share of each class, nothing is drawn, and the order of the table does not matter.
+
+    >>> systematic_folds(np.arange(4.0)[:, None], np.array([[1.0], [0.0], [0.0], [1.0]]), 2).tolist()
+    [0, 0, 1, 1]
+    """
+    # Means of equal targets differ in their last digits, which must not decide.
+    order = np.lexsort([*Z.T[::-1], *np.round(Y, 6).T[::-1]])
+    fold = np.empty(len(Z), int)
+    fold[order] = np.arange(len(Z)) % folds
+    return fold
 
 
 def _ridge(settings: Settings, *, loo: bool) -> Ridge:

@@ -13,8 +13,8 @@ from firstlight.rfm.table import Scaling
 class RFMRegressor(RegressorMixin, BaseRFM):
     """Kernel regression that learns which directions of the input matter (recursive feature machine).
 
-    `fit(X, y)` needs nothing else: columns are standardised, the bandwidth is the median distance, and exact
-    leave-one-out chooses the ridge, the update of the metric M and the number of updates.
+    `fit(X, y)` needs nothing else: columns are standardised, the bandwidth is the median distance, exact leave-one-out
+    chooses the ridge, and rows held out choose the update of the metric M and the number of updates.
 
     Args:
         update: "fact", "fact_geometric", "nfa", "auto" (the best of them), or None for plain kernel ridge regression.
@@ -25,8 +25,11 @@ class RFMRegressor(RegressorMixin, BaseRFM):
         power: s of AGOP^s and (FACT·FACTᵀ)^s.
         center: whether the mean gradient is taken off before AGOP.
         normalize: "trace" keeps tr M = d, "max" the largest entry 1, None nothing; "auto" is what suits the update.
-        early_stopping: "loo", or the fraction of rows to hold out (all are fitted afterwards), or None for the last
-            iteration.
+        early_stopping: by what the update and the number of updates are chosen. "folds": rows held out in turn, M
+            learned anew without them; four folds, or as many as hold out 500 rows, none drawn at random. "loo": rows
+            left out of the fit, though not of M, which favours more updates; a third of the time. A fraction of rows to
+            hold out, drawn at random. None: nothing is chosen, and the last iteration stands. All rows are fitted at
+            the end.
         scale: whether columns are standardised.
         precision: "single", "double", or "auto": single from 2000 rows on if that resolves the problem.
         exact_rows: with more distinct rows than this, or than memory allows, `n_centers` of them carry f, which is

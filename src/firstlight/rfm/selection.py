@@ -1,4 +1,4 @@
-"""Which update, how many iterations and which ridge: decided by leave-one-out, or by rows held out."""
+"""Which update, how many iterations and which ridge: decided by rows held out, or left out one by one."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,9 +11,13 @@ from firstlight.rfm.exact import ExactSolver
 from firstlight.rfm.machine import Iterate, Ridge, Rule, Solver, iterate
 
 Quality = tuple[float, float]
-"""What is shown to a person (higher is better), and the squared error that settles ties."""
+"""What is shown to a person (higher is better), and the squared error, which decides: it counts in smaller steps."""
 
-Judge = Callable[[Solver, Iterate], Quality]
+Judged = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Predictions of rows that were left out (n, c), their targets (n, c) and their weights (n,)."""
+
+Judge = Callable[[Solver, Iterate], Judged]
+Grade = Callable[[np.ndarray, np.ndarray, np.ndarray], Quality]
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,7 @@ class Step:
     iterate: Iterate
     quality: Quality
     alignment: float
+    judged: Judged | None = None
 
     def row(self, chosen: bool) -> dict[str, Any]:
         """As a row of `history_`."""
@@ -68,6 +73,7 @@ def explore(
     iterations: int,
     ridge: Ridge,
     judge: Judge,
+    grade: Grade,
     *,
     agop: bool = True,
     n_jobs: int | None = None,
@@ -80,31 +86,51 @@ def explore(
     shared = agop or any(rule.update == "nfa" for rule in rules)
     plain = Rule("nfa", centred=any(rule.centred for rule in rules))
     zeroth = next(iterate(solver, plain, 1 if rules and iterations else 0, ridge, agop=shared))
-    first = Step(None, zeroth, judge(solver, zeroth), alignment(zeroth))
+    first = _step(None, zeroth, judge(solver, zeroth), grade)
     if not rules or not iterations:
         return [[first]]
     if len(rules) == 1 or n_jobs in (None, 1):
-        return [[first, *_pursue(solver, rule, first, iterations, ridge, judge, agop)] for rule in rules]
+        return [[first, *_pursue(solver, rule, first, iterations, ridge, judge, grade, agop)] for rule in rules]
     from joblib import Parallel, delayed
 
     del solver
     runs = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(lambda rule: list(_pursue(make(), rule, first, iterations, ridge, judge, agop)))(rule) for rule in rules
+        delayed(lambda rule: list(_pursue(make(), rule, first, iterations, ridge, judge, grade, agop)))(rule)
+        for rule in rules
     )
     return [[first, *run] for run in runs]  # type: ignore[union-attr]
 
 
+def _step(rule: Rule | None, machine: Iterate, judged: Judged, grade: Grade) -> Step:
+    return Step(rule, machine, grade(*judged), alignment(machine), judged)
+
+
 def _pursue(
-    solver: Solver, rule: Rule, first: Step, iterations: int, ridge: Ridge, judge: Judge, agop: bool
+    solver: Solver, rule: Rule, first: Step, iterations: int, ridge: Ridge, judge: Judge, grade: Grade, agop: bool
 ) -> Iterator[Step]:
     best, since = first.quality, 0
     for machine in iterate(solver, rule, iterations, ridge, start=first.iterate, agop=agop):
-        step = Step(rule, machine, judge(solver, machine), alignment(machine))
+        step = _step(rule, machine, judge(solver, machine), grade)
         yield replace(step, iterate=replace(machine, found=None))
         since = 0 if _better(step.quality, best) else since + 1
         best = step.quality if since == 0 else best
         if since == 2:
             return
+
+
+def pooled(folds: Sequence[Sequence[Sequence[Step]]], grade: Grade) -> list[list[Step]]:
+    """The runs of the first fold, judged by the rows held out of all folds, as far as every fold went."""
+    runs = []
+    for same_rule in zip(*folds, strict=True):
+        steps = []
+        for same in zip(*same_rule, strict=False):
+            predicted, Y, weights = (
+                np.concatenate(parts) for parts in zip(*(step.judged or () for step in same), strict=True)
+            )
+            judged = predicted, Y, weights
+            steps.append(replace(same[0], quality=grade(*judged), judged=judged))
+        runs.append(steps)
+    return runs
 
 
 def choose(runs: Sequence[Sequence[Step]], *, last: bool = False) -> tuple[Plan, Step]:
@@ -126,6 +152,4 @@ def history(runs: Sequence[Sequence[Step]], chosen: Step) -> list[dict[str, Any]
 
 def _better(one: Quality, other: Quality) -> bool:
     # Differences at the level of rounding must not decide, or equal tables in another order would fit differently.
-    if abs(one[0] - other[0]) > 1e-9:
-        return one[0] > other[0]
     return one[1] < other[1] * (1 - 1e-9)
