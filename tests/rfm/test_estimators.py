@@ -231,7 +231,7 @@ def test_leave_one_out_is_too_kind_to_a_metric_that_has_seen_the_row():
 
 @given(st.permutations(range(12)))
 def test_folds_do_not_depend_on_the_order_of_rows_and_share_out_targets(order):
-    X, y = interaction(12, 2)
+    X, y = interaction(12)
     Y = (y > 0)[:, None].astype(float)
     fold = systematic_folds(X, Y, 3)
     assert (systematic_folds(X[order], Y[order], 3) == fold[order]).all()
