@@ -39,3 +39,12 @@ def test_table_3_without_its_corpus_says_what_is_missing():
     outcome = rfm_tabular.tabular(Setting("paper"))
     assert outcome.status == "inconclusive"
     assert "uci121" in outcome.evidence
+
+
+def test_table_3_compares_gains_and_says_what_the_sets_left_out_must_average():
+    means = {method: printed - 0.6 for method, printed in rfm_tabular.PRINTED.items()}
+    found = rfm_tabular.against_the_printed(means | {"NFA": 84.7}, 112)
+    assert found["gains over Laplace minus the printed ones"]["NFA"] == pytest.approx(0.2)
+    assert found["largest difference of a gain over Laplace from the printed one"] == pytest.approx(0.2)
+    needed = found["mean that the sets left out must have for the printed means"]["FACT"]
+    assert (112 * means["FACT"] + 8 * needed) / 120 == pytest.approx(rfm_tabular.PRINTED["FACT"])

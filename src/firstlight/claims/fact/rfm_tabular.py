@@ -15,6 +15,11 @@ BANDWIDTH = 10.0
 PRINTED = {"FACT": 85.22, "FACT geometric": 84.99, "NFA": 85.10, "Laplace": 83.71}
 """Table 3, in percent."""
 
+SETS = 120
+"""Over so many the printed means were taken."""
+
+TOLERANCE = 0.3
+
 LARGEST = 10_000
 """Sets with more rows are left out: they alone would take longer than all others together."""
 
@@ -216,12 +221,11 @@ def tabular(setting: Setting) -> Outcome:
     if setting.scale == "quick":
         holds = min(free[m] for m in ("FACT", "FACT geometric", "NFA")) > free["Laplace"] - 2
     else:
-        near = max(abs(means["published"][method] - printed) for method, printed in PRINTED.items())
-        measured["largest distance from the printed means"] = near
-        holds = (
-            near <= 1.0
-            and min(means["published"][m] for m in PRINTED if m != "Laplace") > means["published"]["Laplace"]
-        )
+        against = against_the_printed(means["published"], len(results))
+        measured |= against
+        near = against["largest difference of a gain over Laplace from the printed one"] <= TOLERANCE
+        others = against["mean that the sets left out must have for the printed means"].values()
+        holds = near and all(free["Laplace"] < free[m] for m in rules()) and max(others, default=0.0) <= 100
     methods = [*PRINTED, "auto"]
     shown = figure.bars(
         methods,
@@ -237,13 +241,27 @@ def tabular(setting: Setting) -> Outcome:
         PRINTED if setting.scale == "paper" else {"all updates": "no more than 2 points below Laplace"},
         evidence=(
             "The published protocol reuses the M of the tuning split, half of which are test rows of the folds. "
-            "Sets with more than 10 000 rows, and miniboone, are left out."
+            "Sets with more than 10 000 rows, and miniboone, are left out; they are easier than most, so that the means "
+            "here are lower. What the updates gain over Laplace is compared instead, and the mean accuracy is told that "
+            "the sets left out must have for the printed means to come out."
             if setting.scale == "paper"
             else "On scikit-learn's bundled sets, which are too easy to tell the methods apart."
         ),
         figures=(shown,),
         seeds=(seed,) if setting.scale == "quick" else (),
     )
+
+
+def against_the_printed(means: Mapping[str, float], sets: int) -> dict[str, Any]:
+    """How gains over the plain kernel differ from the printed ones, and what the sets left out must average."""
+    gains = {m: means[m] - means["Laplace"] - (PRINTED[m] - PRINTED["Laplace"]) for m in rules()}
+    left = SETS - sets
+    needed = {m: (SETS * PRINTED[m] - sets * means[m]) / left for m in PRINTED} if left > 0 else {}
+    return {
+        "gains over Laplace minus the printed ones": gains,
+        "largest difference of a gain over Laplace from the printed one": max(map(abs, gains.values())),
+        "mean that the sets left out must have for the printed means": needed,
+    }
 
 
 def _bundled(seed: int) -> dict[str, dict[str, Any]]:
@@ -286,6 +304,9 @@ TABLE_3 = Claim(
         "kernel regression without feature learning 83.71."
     ),
     check=tabular,
-    tolerance=1.0,
-    tolerance_reason="points; the paper averages over eight larger sets as well, which are left out here",
+    tolerance=TOLERANCE,
+    tolerance_reason=(
+        "points, of each update's gain over Laplace; the paper averages over eight larger sets as well, which are left "
+        "out here"
+    ),
 )
