@@ -41,10 +41,22 @@ def test_table_3_without_its_corpus_says_what_is_missing():
     assert "uci121" in outcome.evidence
 
 
-def test_table_3_compares_gains_and_says_what_the_sets_left_out_must_average():
-    means = {method: printed - 0.6 for method, printed in rfm_tabular.PRINTED.items()}
-    found = rfm_tabular.against_the_printed(means | {"NFA": 84.7}, 112)
-    assert found["gains over Laplace minus the printed ones"]["NFA"] == pytest.approx(0.2)
-    assert found["largest difference of a gain over Laplace from the printed one"] == pytest.approx(0.2)
-    needed = found["mean that the sets left out must have for the printed means"]["FACT"]
-    assert (112 * means["FACT"] + 8 * needed) / 120 == pytest.approx(rfm_tabular.PRINTED["FACT"])
+def test_table_3_is_decided_by_its_means_and_only_where_the_sets_left_out_cannot_be_why():
+    def decided(shift, sets):
+        means = {method: printed + shift for method, printed in rfm_tabular.PRINTED.items()}
+        against = rfm_tabular.against_the_printed(means, sets)
+        needed = against["mean that the sets left out must have for the printed means"]
+        if needed:
+            assert (sets * means["FACT"] + (120 - sets) * needed["FACT"]) / 120 == pytest.approx(85.22)
+        assert max(against["gains over Laplace minus the printed ones"].values()) < 1e-9
+        return rfm_tabular.verdict(means, against)
+
+    # Gains are as printed in all of these, and do not decide.
+    assert [decided(-0.2, 112), decided(-0.6, 112), decided(-1.5, 112), decided(-0.6, 120)] == [
+        "holds",
+        "inconclusive",
+        "fails",
+        "fails",
+    ]
+    flat = dict.fromkeys(rfm_tabular.PRINTED, 85.0)
+    assert rfm_tabular.verdict(flat, rfm_tabular.against_the_printed(flat, 112)) == "fails"

@@ -219,13 +219,11 @@ def tabular(setting: Setting) -> Outcome:
     measured["auto minus the best single update, leak-free"] = free["auto"] - single
     measured["leak, FACT"] = means["published"]["FACT"] - free["FACT"]
     if setting.scale == "quick":
-        holds = min(free[m] for m in ("FACT", "FACT geometric", "NFA")) > free["Laplace"] - 2
+        status = "holds" if min(free[m] for m in rules()) > free["Laplace"] - 2 else "fails"
     else:
         against = against_the_printed(means["published"], len(results))
         measured |= against
-        near = against["largest difference of a gain over Laplace from the printed one"] <= TOLERANCE
-        others = against["mean that the sets left out must have for the printed means"].values()
-        holds = near and all(free["Laplace"] < free[m] for m in rules()) and max(others, default=0.0) <= 100
+        status = verdict(means["published"], against)
     methods = [*PRINTED, "auto"]
     shown = figure.bars(
         methods,
@@ -236,14 +234,14 @@ def tabular(setting: Setting) -> Outcome:
         caption="Published: the M of the tuning split, which has seen the test rows, serves all folds.",
     )
     return Outcome(
-        "holds" if holds else "fails",
+        status,
         measured,
         PRINTED if setting.scale == "paper" else {"all updates": "no more than 2 points below Laplace"},
         evidence=(
             "The published protocol reuses the M of the tuning split, half of which are test rows of the folds. "
-            "Sets with more than 10 000 rows, and miniboone, are left out; they are easier than most, so that the means "
-            "here are lower. What the updates gain over Laplace is compared instead, and the mean accuracy is told that "
-            "the sets left out must have for the printed means to come out."
+            "Sets with more than 10 000 rows, and miniboone, are left out, and the paper prints no numbers of single "
+            "sets: means that differ by more than 0.3 decide nothing as long as the sets left out could make up for it. "
+            "Gains over Laplace were looked at after the means had turned out to differ, and decide nothing either."
             if setting.scale == "paper"
             else "On scikit-learn's bundled sets, which are too easy to tell the methods apart."
         ),
@@ -252,14 +250,24 @@ def tabular(setting: Setting) -> Outcome:
     )
 
 
+def verdict(means: Mapping[str, float], against: Mapping[str, Any]):
+    """Whether the printed means came out; "inconclusive" where the sets left out could account for the difference."""
+    if min(means[m] for m in rules()) <= means["Laplace"]:
+        return "fails"
+    if against["largest distance from the printed means"] <= TOLERANCE:
+        return "holds"
+    needed = against["mean that the sets left out must have for the printed means"].values()
+    return "inconclusive" if needed and min(needed) >= 0 and max(needed) <= 100 else "fails"
+
+
 def against_the_printed(means: Mapping[str, float], sets: int) -> dict[str, Any]:
-    """How gains over the plain kernel differ from the printed ones, and what the sets left out must average."""
+    """How means, and gains over the plain kernel, differ from the printed ones; what the sets left out must average."""
     gains = {m: means[m] - means["Laplace"] - (PRINTED[m] - PRINTED["Laplace"]) for m in rules()}
     left = SETS - sets
     needed = {m: (SETS * PRINTED[m] - sets * means[m]) / left for m in PRINTED} if left > 0 else {}
     return {
+        "largest distance from the printed means": max(abs(means[m] - printed) for m, printed in PRINTED.items()),
         "gains over Laplace minus the printed ones": gains,
-        "largest difference of a gain over Laplace from the printed one": max(map(abs, gains.values())),
         "mean that the sets left out must have for the printed means": needed,
     }
 
@@ -306,7 +314,7 @@ TABLE_3 = Claim(
     check=tabular,
     tolerance=TOLERANCE,
     tolerance_reason=(
-        "points, of each update's gain over Laplace; the paper averages over eight larger sets as well, which are left "
-        "out here"
+        "points of mean accuracy; the paper averages over eight larger sets as well, which are left out here, so that "
+        "a larger distance is inconclusive if they could account for it"
     ),
 )
