@@ -103,10 +103,10 @@ def muon_with_few_nodes(setting: Setting) -> Outcome:
     widths = setting.choose(quick=(24,), paper=(32, 64, 128, 256))
     decay = setting.choose(quick=1e-3, paper=2e-4)
     rates = {
-        "Adam": setting.choose(quick=(1e-2,), paper=(1e-3, 2e-3, 5e-3)),
-        "Muon": setting.choose(quick=(2e-2,), paper=(1e-2, 2e-2, 5e-2)),
+        "Adam": setting.choose(quick=(1e-2,), paper=(1e-3, 2e-3, 5e-3, 1e-2)),
+        "Muon": setting.choose(quick=(2e-2,), paper=(1e-2, 2e-2, 5e-2, 1e-1)),
     }
-    seeds = setting.seeds_or(range(setting.choose(quick=2, paper=5)))
+    seeds = setting.seeds_or(range(setting.choose(quick=2, paper=3)))
     keys = [(name, K, rate, seed) for name in rates for K in widths for rate in rates[name] for seed in seeds]
     optimizer = lambda name, rate: {"name": name.lower(), "learning_rate": rate, "weight_decay": decay}  # noqa: E731
     specs = [_spec(group, fraction, K, steps, optimizer(name, rate), seed) for name, K, rate, seed in keys]
