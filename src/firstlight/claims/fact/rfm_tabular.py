@@ -240,7 +240,7 @@ def tabular(setting: Setting) -> Outcome:
         evidence=(
             "The published protocol reuses the M of the tuning split, half of which are test rows of the folds. "
             "Sets with more than 10 000 rows, and miniboone, are left out, and the paper prints no numbers of single "
-            "sets: means that differ by more than 0.3 decide nothing as long as the sets left out could make up for it. "
+            "sets: means that differ by more than 0.3 decide nothing while the sets left out could make up for it. "
             "Gains over Laplace were looked at after the means had turned out to differ, and decide nothing either."
             if setting.scale == "paper"
             else "On scikit-learn's bundled sets, which are too easy to tell the methods apart."
