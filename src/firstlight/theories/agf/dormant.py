@@ -18,6 +18,9 @@ _SMALLEST = 1e-5
 _LARGEST = 2.0
 """Trial steps of the solver may overshoot norm one, where a neuron of degree above 2 runs away."""
 
+_FAINT = 1e-15
+"""How little of a direction is kept: for κ = 2 the next feature grows from what is left of it after a jump."""
+
 ClimbStatus = Literal["jump", "stalled", "max_time", "max_steps"]
 
 
@@ -97,7 +100,7 @@ def climb(
     right = dynamics(problem, residual, norm, dormant, eta, adaptive)
     y = np.concatenate([theta_bar.ravel(), S])
     if problem.smooth:
-        solver = DOP853(right, 0.0, y, max_time, rtol=1e-8, atol=1e-11)
+        solver = DOP853(right, 0.0, y, max_time, rtol=1e-8, atol=_FAINT)
     else:
         # Directions slide along kinks, where the error of a step is its length times the jump of the gradient.
         solver = RK45(right, 0.0, y, max_time, rtol=1e-4, atol=1e-4)
@@ -150,4 +153,7 @@ def _stands_still(
     K = len(norm)
     speed = 1.0 if adaptive else np.minimum(norm_at(y[-K:], norm, kappa, eta), _LARGEST) ** (kappa - 2)
     turn = np.linalg.norm(f[:-K].reshape(K, -1), axis=1) / (eta * np.maximum(speed, np.finfo(float).tiny))
-    return bool(((turn <= slowest) & (f[-K:] <= slowest))[dormant].all())
+    # A direction leaves a saddle of the utility from however little, and a neuron that has come back from norm one must
+    # first shrink, so that neither is standing still.
+    shrinking = (f[-K:] < -slowest) & (y[-K:] > 0)
+    return bool(((turn <= 1e-6 * slowest) & (f[-K:] <= slowest) & ~shrinking)[dormant].all())

@@ -13,6 +13,9 @@ from firstlight.theories.agf.growth import norm_at, threshold
 from firstlight.theories.agf.problem import Problem
 from firstlight.theories.agf.staircase import Event, Staircase, StaircaseStatus
 
+_SETTLE = 3.0
+"""A cost phase lasts at least so many times as long as the new neuron takes to grow e-fold at norm one."""
+
 Labels = Callable[[Float[np.ndarray, "K P"]], Any]
 
 
@@ -31,7 +34,7 @@ def predict(
     learned: float | int = 1e-6,
     stall: float | int = 1e-6,
     tolerance: float | int = 1e-9,
-    progress: float | int = 1e-7,
+    progress: float | int = 1e-4,
 ) -> Staircase:
     r"""The staircase that alternating gradient flows predict from an initialisation (AGF, Algorithm 1).
 
@@ -48,11 +51,13 @@ def predict(
     - `groups`: labels of the directions (K, P) → (K,); all dormant neurons with the label of the first go together.
     - `tie`: neurons whose S is within this share of its threshold go together with the first.
     - `adaptive`: the neuron's own rate η_i = ‖θ_i‖^{2−κ}η (eq. 23).
-    - `dormancy`: an active neuron whose norm falls below this goes back to sleep, with S = c/η.
+    - `dormancy`: an active neuron whose norm falls below this, or below twice what it started with, goes back to
+      sleep, with S = c/η.
     - `constraint`: (θ, active) ↦ θ applied after each cost phase, for signs or orthogonality.
     - `max_time`, `max_jumps`, `learned`: where to stop; the last is a share of the first loss.
     - `stall`: growth and turning below this share of the first gradient is none.
-    - `tolerance`, `progress`: a cost phase ends at this share of its largest gradient, or of the loss, per step.
+    - `tolerance`, `progress`: a cost phase ends at this share of its largest gradient, once an e-fold of time gains
+      less than this share of the first loss.
 
     >>> from firstlight.theories import agf
     >>> problem = agf.network(np.diag([2.0, 1.0]), np.diag([2.0, 1.0]), "linear")
@@ -61,6 +66,7 @@ def predict(
     array([1.25, 0.25, 0.  ])
     """
     theta = _checked(problem, theta)
+    _check_clock(eta)
     # Trial steps of the solvers may overflow and are then rejected; small products are faster on one thread.
     with np.errstate(over="ignore", invalid="ignore"), threadpool_limits(limits=1, user_api="blas"):
         options = _Options(
@@ -69,7 +75,7 @@ def predict(
             dormancy,
             constraint,
             float(max_time),
-            max_jumps or 20 * len(theta),
+            20 * len(theta) if max_jumps is None else max_jumps,
             learned,
             stall,
             tolerance,
@@ -111,9 +117,18 @@ def _alternate(problem: Problem, state: "_State", options: _Options) -> Staircas
             status = up.status
             break
         woken = state.wake(up.neuron, options.groups, options.tie)
-        down = descend(problem, state.theta, state.active, tolerance=options.tolerance, progress=options.progress)
+        small = state.origin(options.dormancy)
+        down = descend(
+            problem,
+            state.theta,
+            state.active,
+            tolerance=options.tolerance,
+            progress=options.progress,
+            dormancy=small,
+            settle=_SETTLE * state.pace(up.neuron, residual),
+        )
         state.theta = down.theta if options.constraint is None else options.constraint(down.theta, state.active.copy())
-        fallen = state.sleep(options.dormancy)
+        fallen = state.sleep(small)
         level = float(problem.cost(state.theta)[0])
         if up.time == 0.0 and level >= levels[-1] and set(woken) <= set(fallen):
             status = "cycling"
@@ -152,6 +167,11 @@ class _State:
         growth, turn = growth_and_turn(self.problem, self.theta_bar, self.norm, residual)
         return float(np.sqrt(growth**2 + (turn**2).sum(1)).max())
 
+    def pace(self, neuron: int, residual: Any) -> float:
+        """The time in which a neuron of norm one grows e-fold."""
+        growth, _ = growth_and_turn(self.problem, self.theta_bar, np.ones(len(self.norm)), residual)
+        return 1 / max(float(growth[neuron]), np.finfo(float).tiny) if growth[neuron] > 0 else 0.0
+
     def climb(self, residual: Any, slowest: float | int, max_time: float | int):
         up = climb(
             self.problem,
@@ -174,6 +194,8 @@ class _State:
         going = (np.arange(len(self.S)) == first) | (self.eta * self.S >= (1 - tie) * self.c)
         if groups is not None:
             labels = np.asarray(groups(self.theta_bar))
+            if labels.shape != self.S.shape:
+                raise ValueError(f"groups must give one label per neuron, {self.S.shape}, got shape {labels.shape}")
             going |= labels == labels[first]
         woken = np.flatnonzero(going & ~self.active)
         norms = np.minimum(norm_at(self.S[woken], self.norm[woken], self.kappa, self.eta), 1.0)
@@ -182,16 +204,28 @@ class _State:
         self.woken_directions = self.theta_bar[woken].copy()
         return tuple(woken.tolist())
 
-    def sleep(self, dormancy: float | int) -> tuple[int, ...]:
+    def origin(self, dormancy: float | int) -> Float[np.ndarray, " K"]:
+        """The norm below which each neuron counts as back at the origin: flows conserve about its first norm."""
+        return np.maximum(dormancy, np.minimum(2 * self.norm, 0.1))
+
+    def sleep(self, dormancy: Float[np.ndarray, " K"]) -> tuple[int, ...]:
         """Put active neurons that came back to the origin to sleep, with S = c/η and the direction they had."""
         length = np.linalg.norm(self.theta, axis=1)
         fallen = self.active & (length < dormancy)
-        alive = self.active & (length > 0)
-        self.theta_bar[alive] = self.theta[alive] / length[alive, None]
+        staying = self.active & ~fallen
+        self.theta_bar[staying] = self.theta[staying] / length[staying, None]
         self.S[fallen] = self.c[fallen] / self.eta * (1 - 1e-12)
         self.theta[fallen] = 0.0
         self.active &= ~fallen
         return tuple(np.flatnonzero(fallen).tolist())
+
+
+def _check_clock(eta: float | int | str) -> None:
+    if eta != "accelerated" and (isinstance(eta, str) or not (np.isfinite(eta) and eta > 0)):
+        raise ValueError(
+            f"eta, the clock, must be a finite number > 0 or 'accelerated', got {eta!r}; use 1 for the time of "
+            "gradient flow"
+        )
 
 
 def _checked(problem: Problem, theta: Float[np.ndarray, "K P"]) -> Float[np.ndarray, "K P"]:

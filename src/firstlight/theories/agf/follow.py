@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from firstlight.flow import Flow
 from firstlight.flow.gradient_flow import FlowStatus
-from firstlight.theories.agf.problem import Problem
+from firstlight.theories.agf.problem import Problem, check_times
 
 _SOLVERS: dict[str, Any] = {"dop853": DOP853, "rk45": RK45, "lsoda": LSODA}
 
@@ -42,17 +42,25 @@ def follow(
     ('finished', True)
     """
     theta = np.asarray(theta, float)
-    norm = np.linalg.norm(theta, axis=1)
-    if theta.ndim != 2 or not norm.min() > 0:
-        raise ValueError(f"theta must be (K, P) with no row zero, got shape {theta.shape}; use alpha > 0")
-    ts = np.linspace(0.0, float(times), 401) if np.ndim(times) == 0 else np.asarray(times, float)
+    norm = np.linalg.norm(theta, axis=-1)
+    if theta.ndim != 2 or theta.shape[1] != problem.parameters or not (norm > 0).all() or theta.size == 0:
+        raise ValueError(
+            f"theta must be (K, {problem.parameters}) with no row zero, got shape {theta.shape}; use alpha > 0"
+        )
+    ts = check_times(times)
     solver = solver or ("dop853" if problem.smooth else "rk45")
+    if solver not in _SOLVERS:
+        raise ValueError(f"solver must be one of {', '.join(_SOLVERS)}, got {solver!r}")
     rtol = rtol or (1e-7 if problem.smooth else 1e-4)
     right, unpack = _polar(problem, theta.shape, float(eta))
     start = np.concatenate([(theta / norm[:, None]).ravel(), np.log(norm)])
     done = _level(problem, unpack, loss_below)
+    # For κ = 2 the next feature grows from what is left of it in the directions, which may be little.
+    options: dict[str, Any] = {"rtol": rtol, "atol": rtol * (1e-8 if problem.kappa == 2 and problem.smooth else 1e-3)}
+    if solver == "lsoda" and problem.hessian is not None:
+        options["jac"] = _jacobian(problem, theta.shape, float(eta))
     with np.errstate(over="ignore", invalid="ignore"), threadpool_limits(limits=1, user_api="blas"):
-        states, status, steps = _solve(_SOLVERS[solver], right, start, ts, rtol, max_steps, done)
+        states, status, steps = _solve(_SOLVERS[solver], right, start, ts, options, max_steps, done)
     params = np.stack([unpack(state) for state in states])
     loss = np.array([float(problem.cost(p)[0]) for p in params])
     return Flow(ts[: len(states)], params, loss, status, None, steps)
@@ -76,6 +84,34 @@ def _polar(problem: Problem, shape: tuple[int, ...], eta: float | int) -> tuple[
     return right, unpack
 
 
+def _jacobian(problem: Problem, shape: tuple[int, ...], eta: float | int) -> Callable[..., Any]:
+    """The Jacobian of the polar flow from ∇²L, at directions of length one."""
+    K, P = shape
+    hessian: Any = problem.hessian
+
+    def jacobian(t: float | int, y: np.ndarray) -> np.ndarray:
+        q = y[:-K].reshape(shape)
+        q, norm = q / np.linalg.norm(q, axis=1, keepdims=True), np.exp(y[-K:])[:, None]
+        across = np.eye(P) - q[:, :, None] * q[:, None, :]
+        down = -eta * np.asarray(problem.cost(norm * q)[1]) / norm
+        radial = np.einsum("kp,kp->k", q, down)
+        H = -eta * np.asarray(hessian(norm * q)) / norm[:, :, None, None]
+        # d(down), from dθ = ‖θ‖(P⊥dq + q dρ) and from the 1/‖θ‖ in front.
+        by_q = np.einsum("ipjs,jst->ipjt", H * norm[None, None], across, optimize=True)
+        by_rho = np.einsum("ipjs,js->ipj", H * norm[None, None], q)
+        i = np.arange(K)
+        by_rho[i, :, i] -= down
+        turn_q = np.einsum("ips,isjt->ipjt", across, by_q, optimize=True)
+        turn_rho = np.einsum("ips,isj->ipj", across, by_rho)
+        bent = np.einsum("kpt,kp->kt", across, down)
+        turn_q[i, :, i] -= q[:, :, None] * bent[:, None, :] + radial[:, None, None] * across
+        grow_q, grow_rho = np.einsum("ip,ipjt->ijt", q, by_q), np.einsum("ip,ipj->ij", q, by_rho)
+        grow_q[i, i] += bent
+        return np.block([[turn_q.reshape(K * P, K * P), turn_rho.reshape(K * P, K)], [grow_q.reshape(K, -1), grow_rho]])
+
+    return jacobian
+
+
 def _level(problem: Problem, unpack: Callable[..., Any], below: float | int | None) -> Callable[[np.ndarray], bool]:
     return lambda y: below is not None and float(problem.cost(unpack(y))[0]) <= below
 
@@ -85,12 +121,12 @@ def _solve(
     right: Callable[..., Any],
     y: np.ndarray,
     ts: np.ndarray,
-    rtol: float | int,
+    options: dict[str, Any],
     max_steps: int,
     done: Callable[[np.ndarray], bool],
 ) -> tuple[list[np.ndarray], FlowStatus, int]:
     """States at the times that were reached, by the dense output of each step."""
-    solver = method(right, ts[0], y, ts[-1], rtol=rtol, atol=1e-3 * rtol)
+    solver = method(right, ts[0], y, ts[-1], **options)
     states, steps = [y], 0
     while solver.status == "running" and steps < max_steps:
         solver.step()

@@ -29,6 +29,7 @@ class Problem:
     - `utility`: (θ, r) ↦ (U_i = E⟨f_i, r⟩ (K,), ∇U (K, P)), each neuron on its own (AGF, eq. 1).
     - `kappa`: κ, the degree of U in θ near the origin. `parameters`: P.
     - `spread`: (P,) standard deviations of an initialisation with α = 1. `width`: K where it is fixed.
+    - `hessian`: θ ↦ ∇²L (K, P, K, P), where it is cheap; stiff flows are solved with it.
     - `smooth`: False for kinks such as ReLU's, on which a tight solver would take steps without end.
     """
 
@@ -40,6 +41,7 @@ class Problem:
     spread: Float[np.ndarray, " P"]
     width: int | None = None
     smooth: bool = True
+    hessian: Callable[[Any], Any] | None = None
     name: str = "problem"
 
     def __post_init__(self) -> None:
@@ -75,6 +77,22 @@ def check_alpha(alpha: float | int) -> None:
             f"alpha must be a finite number > 0, got {alpha}; at the origin every gradient vanishes and nothing is "
             "learned"
         )
+
+
+def check_times(times: Any) -> Float[np.ndarray, " n"]:
+    """The times at which a flow is saved: those given, or 401 up to the last.
+
+    >>> check_times([0.0, 2.0, 1.0])
+    Traceback (most recent call last):
+    ...
+    ValueError: times must be one number > 0, or finite numbers that increase from 0, got [0. 2. 1.]
+    """
+    ts = np.linspace(0.0, float(times), 401) if np.ndim(times) == 0 else np.asarray(times, float)
+    if ts.ndim != 1 or len(ts) < 2 or ts[0] != 0 or not (np.isfinite(ts).all() and (np.diff(ts) > 0).all()):
+        raise ValueError(
+            f"times must be one number > 0, or finite numbers that increase from 0, got {np.asarray(times)}"
+        )
+    return ts
 
 
 def network(

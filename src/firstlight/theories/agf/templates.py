@@ -141,6 +141,45 @@ class Template:
         d_c = (d_AB @ self.seen).swapaxes(0, 1).reshape(K, 2 * r)
         return (G * gram).sum(1), theta.__array_namespace__().concat([d_c, gram @ z], axis=1)
 
+    def hessian(self, theta: Float[np.ndarray, "K P"]) -> Float[np.ndarray, "K P K P"]:
+        """∇²L, with which flows are solved implicitly: blocks of one neuron, and of two through their overlap."""
+        (K, P), M, r, E = theta.shape, self.M, self.basis.shape[1], self.seen
+        (A, B), squares, means, w = self.features(theta)
+        swapped, squares = means[:, ::-1], squares.reshape(K, 2, M)
+        G, AA, BB = w @ w.T, A @ A.T / M, B @ B.T / M
+        gram = np.einsum("ism,jsm->ij", squares, squares) / M + means @ swapped.T + 4 * AA * BB
+        # ∂⟨f_i f_j⟩/∂(R⁺u_i, R⁺v_i) without the w's, (i, j, 2r).
+        own = np.stack([A, B], 1)[:, None] * (2 / M * (squares + swapped[:, :, None]))[None]
+        own += 4 / M * np.stack([BB[..., None] * A[None], AA[..., None] * B[None]], 2)
+        slope = (own @ E).reshape(K, K, 2 * r)
+        H = np.zeros((K, P, K, P))
+        c, o = slice(0, 2 * r), slice(2 * r, P)
+        H[:, o, :, o] = np.einsum("ij,st->isjt", gram, np.eye(M))
+        mixed = np.einsum("ijc,is->icjs", slope, w)
+        H[:, c, :, o], H[:, o, :, c] = mixed, np.einsum("icjs->jsic", mixed)
+        a, b, outer = A @ E, B @ E, E.T @ E
+        across = np.zeros((K, 2, r, K, 2, r))
+        for side, (Z, ZZ) in enumerate(((A, BB), (B, AA))):
+            weighted = (Z[:, None] * Z[None])[..., None, :] * E.T
+            across[:, side, :, :, side] = ((weighted @ E + ZZ[..., None, None] * outer) * 4 / M).swapaxes(1, 2)
+        across[:, 0, :, :, 1] = 4 / M**2 * (np.einsum("ip,jq->ipjq", a, b) + np.einsum("jp,iq->ipjq", a, b))
+        across[:, 1, :, :, 0] = np.einsum("ipjq->jqip", across[:, 0, :, :, 1])
+        H[:, c, :, c] = (G[:, None, None, :, None, None] * across).reshape(K, 2 * r, K, 2 * r)
+        i, T = np.arange(K), self.tensor.reshape(r, r, M)
+        within = np.zeros((K, 2, r, 2, r))
+        load = 2 / M * np.tensordot(G, squares + swapped[:, :, None], 1)
+        for side in (0, 1):
+            within[:, side, :, side] = (load[:, side, None, :] * E.T) @ E
+        cu, cv, _ = self.split(theta)
+        cross = 4 / M**2 * np.einsum("il,lp,lq->ipq", G, a, b) - np.einsum("pqs,is->ipq", T, w)
+        within[:, 0, :, 1], within[:, 1, :, 0] = cross, cross.swapaxes(1, 2)
+        H[i, c, i, c] += within.reshape(K, 2 * r, 2 * r)
+        first = np.concatenate([np.einsum("pqs,iq->ips", T, cv), np.einsum("pqs,ip->iqs", T, cu)], axis=1)
+        own_w = np.einsum("ilc,ls->ics", slope, w) - first
+        H[i, c, i, o] += own_w
+        H[i, o, i, c] += own_w.swapaxes(1, 2)
+        return H
+
     @cached_property
     def problem(self) -> Problem:
         """The task for `predict` and `follow`; α² is half the expected squared norm of (u, v, w), as in Figure 6."""
@@ -148,6 +187,12 @@ class Template:
         r, M = self.basis.shape[1], self.M
 
         def cost(theta: np.ndarray) -> tuple[float, np.ndarray]:
+            awake = np.abs(theta).max(1) > 0
+            if not awake.all():
+                # A neuron at the origin has no gradient, and cost phases have many.
+                slope = np.zeros_like(theta)
+                value, slope[awake] = cost(theta[awake])
+                return value, slope
             U, dU = self.first_utility(theta)
             C, dC = self.overlap(theta)
             return constant - U.sum() + C.sum() / 2, dC - dU
@@ -165,6 +210,7 @@ class Template:
             kappa=3,
             parameters=2 * r + M,
             spread=np.r_[np.full(2 * r, 1 / np.sqrt(2 * M)), np.full(M, 1 / np.sqrt(M))],
+            hessian=self.hessian,
             name=f"products in {group.name}",
         )
 
