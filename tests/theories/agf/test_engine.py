@@ -19,6 +19,10 @@ def diagonal(sparse):
     return agf.neurons(lambda t, x: t[0] * t[1] * x, X.T, y, parameters=2, specific=True)
 
 
+def tiny():
+    return agf.network(np.eye(2), np.ones(2), "linear", kappa=2), np.full((2, 3), 0.1)
+
+
 def start(alpha):
     return np.tile([np.sqrt(2) * alpha, 0.0], (4, 1))
 
@@ -116,6 +120,42 @@ def test_cascades_are_seen_as_one_jump():
     np.testing.assert_allclose(seen.levels, [1.0, 0.3, 0.0])
 
 
+def test_a_cost_phase_keeps_what_gradient_flow_keeps_and_passes_saddles():
+    # Four neurons on Z7: the flow conserves 2‖w‖² − ‖u‖² − ‖v‖² of each and dwells at a saddle at 2.39 before 1.895.
+    task = agf.Template("Z7", agf.harmonic_template(7, {1: 6.0, 3: 3.0}))
+    theta = task.problem.initial(width=21, alpha=1e-3, seed=0)
+    steps = agf.predict(task.problem, theta, max_jumps=4)
+    np.testing.assert_allclose(steps.levels[1:], [5.8464, 3.8993, 2.6917, 1.8945], rtol=1e-3)
+    u, v, w = task.weights(steps.parameters[-1])
+    conserved = 2 * (w**2).sum(1) - (u**2).sum(1) - (v**2).sum(1)
+    woken = {e.neurons[0]: e.directions for e in steps.events}
+    for neuron, direction in woken.items():
+        u, v, w = (part[0] for part in task.weights(direction))
+        assert conserved[neuron] == pytest.approx(2 * w @ w - u @ u - v @ v, abs=0.02)
+
+
+def test_a_neuron_that_returns_to_the_origin_sleeps_and_wakes_with_the_other_sign():
+    # Figure 8's problem: β₁ wakes, falls asleep when β₂ wakes, and wakes again negative.
+    X = np.sqrt(2) * np.linalg.cholesky(np.array([[7.0, 10.392304845], [10.392304845, 19.0]]))
+    y = X @ np.array([-0.2, 2.0])
+    problem = agf.neurons(lambda t, x: t[0] * t[1] * x, X.T, y, parameters=2, specific=True, kappa=2)
+    for alpha in (1e-2, 1e-6):
+        exact = agf.predict_diagonal(X, y, alpha)
+        steps = agf.predict(problem, np.tile([np.sqrt(2) * alpha, 0.0], (2, 1)))
+        assert [(e.neurons, e.fallen) for e in steps.events] == [(e.neurons, e.fallen) for e in exact.events]
+        np.testing.assert_allclose(steps.levels, exact.levels, atol=1e-5 * exact.levels[0])
+        # The last wait starts from the 2α² by which u² and v² differ, which the solvers keep to a few per cent of it.
+        np.testing.assert_allclose(steps.flow_times, exact.flow_times, rtol=1e-2)
+        assert steps.parameters[1, 0].prod() > 0 > steps.parameters[-1, 0].prod()
+
+
+def test_a_staircase_without_jumps_can_be_looked_at(diagonal):
+    none = agf.predict(diagonal, start(1e-3), max_jumps=0)
+    assert none.status == "max_jumps"
+    assert none.visible().levels == none.levels
+    assert len(none.compare([0.0, 1.0], [1.0, 1.0]).frame) == 0
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -131,6 +171,17 @@ def test_cascades_are_seen_as_one_jump():
         (lambda: agf.predict(agf.network(np.eye(2), np.ones(2)), np.ones((2, 5))), r"shape \(K, 3\).*got \(2, 5\)"),
         (lambda: agf.predict(agf.network(np.eye(2), np.ones(2)), np.zeros((2, 3))), "norm > 0"),
         (lambda: agf.predict(agf.network(np.eye(2), np.ones(2)), np.ones((2, 3))), "below 1"),
+        (lambda: agf.predict(*tiny(), eta=0.0), "eta, the clock, must be a finite number > 0"),
+        (lambda: agf.predict(*tiny(), eta="fast"), "'accelerated', got 'fast'"),
+        (lambda: agf.predict(*tiny(), groups=lambda theta_bar: [0]), "one label per neuron"),
+        (lambda: agf.follow(*tiny(), [0.0, 2.0, 1.0]), "increase from 0"),
+        (lambda: agf.follow(*tiny(), -1.0), "one number > 0"),
+        (lambda: agf.follow(tiny()[0], np.ones((2, 7)), 1.0), r"theta must be \(K, 3\).*got shape \(2, 7\)"),
+        (lambda: agf.pesme_flammarion(np.eye(1), np.ones(1)).compare([0.0, 1.0], [np.nan, 1.0]), "loss be finite"),
+        (lambda: agf.threshold(0.0, 3), "norm must be > 0, got 0.0"),
+        (lambda: agf.pesme_flammarion(np.full((2, 2), np.nan), np.ones(2)), "X and y must be finite"),
+        (lambda: agf.LinearNetwork(-np.eye(2), np.eye(2), 2), "without negative eigenvalues"),
+        (lambda: agf.LinearNetwork(np.eye(2), np.eye(2), 2).flow(2.0, 1.0), r"alpha must lie in \(0, 1\)"),
         (lambda: agf.predict_diagonal(np.eye(2), np.ones(2), 0.9), "below 1/√2"),
         (lambda: agf.predict_diagonal(np.eye(2), np.ones(3), 0.1), r"X must be \(n, d\)"),
         (lambda: agf.Template("Z5", np.ones(4)), "must be 5 finite numbers"),

@@ -83,6 +83,7 @@ def test_linear_networks_learn_by_sigma_not_by_mu():
     np.testing.assert_allclose(network.conjecture().levels, [2.5, 0.5, 0.0], atol=1e-12)
     run = network.flow(1e-12, np.linspace(0, 4.0, 50))
     assert run.loss[-1] == pytest.approx(2.0, rel=1e-3)
+    assert len(agf.LinearNetwork(np.eye(2), np.diag([1.0, 0.0]), 2).predict().events) == 1
 
 
 @pytest.mark.parametrize("name", ["Z6", "S3", "Q8", "D5"])
@@ -106,6 +107,16 @@ def test_template_costs_are_sums_over_all_pairs(name):
     numeric = (task.problem.cost(theta + e)[0] - task.problem.cost(theta - e)[0]) / 2e-5
     assert slope[1, 3] == pytest.approx(numeric, rel=1e-5)
     np.testing.assert_allclose(task.theta(u, v, w), theta, atol=1e-12)
+    ahead, behind = (task.problem.cost(theta + sign * e)[1] for sign in (1, -1))
+    np.testing.assert_allclose(task.hessian(theta)[1, 3], (ahead - behind) / 2e-5, rtol=1e-6, atol=1e-6)
+
+
+def test_implicit_and_explicit_flows_agree():
+    task = agf.Template("Z5", agf.harmonic_template(5, {1: 3.0, 2: 1.5}))
+    theta = task.problem.initial(width=8, alpha=0.1, seed=0)
+    stiff, plain = (agf.follow(task.problem, theta, 20.0, solver=s, rtol=1e-8) for s in ("lsoda", "dop853"))
+    assert stiff.loss[-1] < 0.5 * stiff.loss[0]
+    np.testing.assert_allclose(stiff.params, plain.params, atol=1e-4)
 
 
 @pytest.mark.parametrize("name", ["Z7", "S3", "Q8", "A4"])

@@ -9,7 +9,7 @@ from scipy.integrate import solve_ivp
 from scipy.optimize import nnls
 
 from firstlight.flow import Flow
-from firstlight.theories.agf.problem import check_alpha
+from firstlight.theories.agf.problem import check_alpha, check_times
 from firstlight.theories.agf.staircase import Staircase, from_levels
 
 Vector = Float[np.ndarray, " d"]
@@ -200,7 +200,7 @@ def diagonal_flow(
     def jacobian(t: float | int, S: np.ndarray) -> np.ndarray:
         return -H * (2 * eta * np.sqrt(beta(S) ** 2 + np.exp(-4 * eta)))
 
-    ts = np.linspace(0.0, float(times), 401) if np.ndim(times) == 0 else np.asarray(times, float)
+    ts = check_times(times)
     solved = solve_ivp(
         lambda t, S: b - H @ beta(S),
         (ts[0], ts[-1]),
@@ -236,4 +236,6 @@ def _checked(X: Any, y: Any) -> tuple[np.ndarray, np.ndarray]:
     X, y = np.asarray(X, float), np.asarray(y, float)
     if X.ndim != 2 or y.ndim != 1 or len(X) != len(y) or X.size == 0:
         raise ValueError(f"X must be (n, d) and y (n,), with at least one sample, got {X.shape} and {y.shape}")
+    if not (np.isfinite(X).all() and np.isfinite(y).all()):
+        raise ValueError("X and y must be finite, got NaN or infinite entries; drop or impute them")
     return X, y

@@ -33,6 +33,8 @@ def threshold(norm: Numbers, kappa: float | int) -> Numbers:
     99.0
     """
     kappa, norm = check_kappa(kappa), np.asarray(norm, float)
+    if not (norm > 0).all():
+        raise ValueError(f"norm must be > 0, got {norm.min()}; at the origin a neuron never grows")
     c = -np.log(norm) if kappa == 2 else (norm ** (2 - kappa) - 1) / (kappa - 2)
     return float(c) if c.ndim == 0 else c
 

@@ -10,7 +10,7 @@ from scipy.optimize import minimize
 from threadpoolctl import threadpool_limits
 
 from firstlight.flow import Flow
-from firstlight.theories.agf.problem import check_alpha
+from firstlight.theories.agf.problem import check_alpha, check_times
 from firstlight.theories.agf.staircase import Staircase, from_levels
 
 
@@ -32,6 +32,8 @@ class LinearNetwork:
         S, B = np.asarray(self.covariance, float), np.asarray(self.target, float)
         if S.ndim != 2 or B.ndim != 2 or S.shape != (B.shape[1],) * 2:
             raise ValueError(f"covariance must be (d, d) and target (M, d), got {S.shape} and {B.shape}")
+        if not (np.isfinite(B).all() and np.allclose(S, S.T) and np.linalg.eigvalsh(S)[0] > -1e-12 * np.abs(S).max()):
+            raise ValueError("covariance must be symmetric without negative eigenvalues, and target finite")
         if self.width < 1:
             raise ValueError(f"width must be at least 1, got {self.width}")
         object.__setattr__(self, "covariance", S)
@@ -39,8 +41,8 @@ class LinearNetwork:
 
     @property
     def rank(self) -> int:
-        """min(d, K, M), the number of basis vectors; there are that many jumps, however wide the network is."""
-        return min(*self.target.shape, self.width)
+        """The rank of Σ_yx, at most min(d, K, M): there are that many jumps, however wide the network is."""
+        return min(int(np.linalg.matrix_rank(self.Sigma_yx)), self.width)
 
     @property
     def Sigma_yx(self) -> Float[np.ndarray, "M d"]:
@@ -146,9 +148,11 @@ class LinearNetwork:
     def flow(self, alpha: float | int, times: Any, seed: int = 0, rtol: float | int = 1e-8) -> Flow:
         """Gradient flow from entries of W, V ~ N(0, α²), in units of −log α; `params` are the β (n, M, d)."""
         check_alpha(alpha)
+        if alpha >= 1:
+            raise ValueError(f"alpha must lie in (0, 1), so that −log alpha is a clock, got {alpha}")
         (M, d), K, rng = self.target.shape, self.width, np.random.default_rng(seed)
         eta = -float(np.log(alpha))
-        ts = np.linspace(0.0, float(times), 401) if np.ndim(times) == 0 else np.asarray(times, float)
+        ts = check_times(times)
         S, B = self.covariance, self.target
 
         def unpack(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -171,4 +175,6 @@ class LinearNetwork:
                     states += [between(t) for t in ts[len(states) : passed]]
         path = np.stack([a @ w for a, w in map(unpack, states)])
         loss = np.array([self.loss(beta) for beta in path])
-        return Flow(ts[: len(path)], path, loss, "finished", None, solver.nfev)
+        return Flow(
+            ts[: len(path)], path, loss, "diverged" if solver.status == "failed" else "finished", None, solver.nfev
+        )

@@ -87,9 +87,9 @@ class Staircase:
             else:
                 cascades.append([event])
         kept = [c for c in cascades if c[0].before - c[-1].after > drop * self.levels[0]]
-        ends = [cascade[0].before for cascade in kept[1:]] + [float(self.levels[-1])]
+        ends = [cascade[0].before for cascade in kept[1:]] + [float(self.levels[-1])] * bool(kept)
         events = tuple(_merged(cascade, end) for cascade, end in zip(kept, ends, strict=True))
-        levels = np.array([kept[0][0].before if kept else self.levels[0], *ends[: len(kept)]])
+        levels = np.array([kept[0][0].before if kept else self.levels[0], *ends])
         last = [self.events.index(cascade[-1]) + 1 for cascade in kept]
         return Staircase(events, levels, self.eta, self.kappa, self.status, self.parameters[[0, *last]], self.name)
 
@@ -266,6 +266,8 @@ def _curve(times: Any, loss: Any | None) -> tuple[np.ndarray, np.ndarray]:
     t, measured = np.asarray(t, float), np.asarray(measured, float)
     if t.ndim != 1 or t.shape != measured.shape or len(t) < 2:
         raise ValueError(f"times and loss must be curves of the same length ≥ 2, got {t.shape} and {measured.shape}")
+    if not (np.isfinite(t).all() and np.isfinite(measured).all() and (np.diff(t) > 0).all()):
+        raise ValueError("times must increase and the loss be finite; cut off what comes after a run has diverged")
     return t, measured
 
 
