@@ -56,6 +56,9 @@ def symmetrised(A: Float[Any, "d e"], power: float | int = 1.0, floor: float | i
            [0., 1.]])
     """
     xp = namespace(A)
+    if A.shape[1] > A.shape[0]:
+        # With Aᵀ = QR, AAᵀ is RᵀR: singular values of a small square instead of a wide matrix.
+        A = xp.linalg.qr(A.T)[1].T
     U, S, _ = xp.linalg.svd(A, full_matrices=False)
     return xp.matmul(U * _clean_power(S, power, floor), U.T)
 
