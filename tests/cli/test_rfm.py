@@ -41,6 +41,22 @@ def test_classification_as_json_and_a_safe_file(cli, folder, table):
     assert set(rfm.load(folder / "m.safetensors").predict(table[["a", "b"]])) == {"yes", "no"}
 
 
+def test_dates_durations_and_gaps_of_every_kind(cli, folder, table):
+    table["day"] = pd.date_range("2020", periods=90, tz="Europe/Paris")
+    table["wait"] = pd.to_timedelta(np.arange(90), unit="h")
+    table["flag"] = pd.array([True, False, None] * 30, dtype="boolean")
+    table["count"] = pd.array([1, None] * 45, dtype="Int64")
+    table.to_parquet(folder / "t.parquet")
+    done = cli("rfm", "fit", "t.parquet", "--target", "price", "--folds", "2", "--update", "nfa")
+    assert done.code == 0, done.err
+    assert joblib.load(folder / "t.rfm.joblib").predict(table.drop(columns="price")).shape == (90,)
+    done = cli("rfm", "fit", "t.parquet", "--target", "day")
+    assert (done.code, "the target 'day' holds dates" in done.err) == (2, True)
+    table.assign(a=np.inf)[["a", "b", "price"]].to_csv(folder / "inf.csv", index=False)
+    done = cli("rfm", "fit", "inf.csv", "--target", "price")
+    assert (done.code, "infinities in a; replace them" in done.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

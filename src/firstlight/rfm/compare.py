@@ -67,8 +67,8 @@ def compare(
 ) -> Comparison:
     """Cross-validate the three methods on the same folds, then fit RFM to all rows.
 
-    Columns that are not numbers are one-hot encoded and gaps filled by the median, for the kernels; boosting takes both
-    as they are. Rows without a target are left out.
+    Dates and durations count as days. Columns that are not numbers are one-hot encoded and gaps filled by the median,
+    for the kernels; boosting takes both as they are. Rows without a target are left out.
 
     >>> import pandas as pd
     >>> x = np.random.default_rng(0).standard_normal((80, 3))
@@ -138,6 +138,14 @@ def _split_off(frame: Any, target: str, task: str) -> tuple[Any, Any, str]:
     if len(X) < 4 or X.shape[1] == 0:
         raise ValueError(f"a table needs 4 rows with a target and a column besides it, got {X.shape}")
     X.columns = [str(column) for column in X.columns]
+    endless = [name for name in plain_columns(X).select_dtypes("number") if np.isinf(plain_columns(X)[name]).any()]
+    if endless:
+        raise ValueError(f"infinities in {', '.join(endless)}; replace them, or leave them empty, as gaps")
+    y = plain_columns(y.to_frame(target))[target] if y.dtype.kind not in "mM" else y
+    if y.dtype.kind in "mM":
+        raise ValueError(f"the target {target!r} holds dates; give a column of numbers, such as days, or of labels")
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise ValueError(f"the target {target!r} holds infinities; leave out those rows")
     if task == "auto":
         many = y.nunique() > max(20, 0.05 * len(y))
         broken = y.dtype.kind == "f" and bool((y % 1 != 0).any())
@@ -147,13 +155,37 @@ def _split_off(frame: Any, target: str, task: str) -> tuple[Any, Any, str]:
     return X, y.astype(float) if task == "regression" else y, task
 
 
+def plain_columns(frame: Any) -> Any:
+    """The frame with columns that NumPy can hold: dates and durations in days, pandas' own numbers as floats.
+
+    >>> import pandas as pd
+    >>> plain_columns(pd.DataFrame({"day": pd.to_datetime(["1970-01-03"]), "n": pd.array([None], "Int64")}))
+       day   n
+    0  2.0 NaN
+    """
+    import pandas as pd
+
+    plain = {}
+    for name, column in frame.items():
+        if isinstance(column.dtype, pd.DatetimeTZDtype):
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        if column.dtype.kind in "mM":
+            start = np.datetime64(0, "ns") if column.dtype.kind == "M" else np.timedelta64(0, "ns")
+            column = (column - start) / np.timedelta64(1, "D")
+        elif pd.api.types.is_extension_array_dtype(column.dtype) and column.dtype.kind in "fiub":
+            column = column.astype(float)
+        plain[name] = column
+    return pd.DataFrame(plain, index=frame.index)
+
+
 def _methods(X: Any, task: str, update: str, seed: int) -> dict[str, Any]:
     from sklearn.compose import make_column_transformer
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder
+    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
 
+    X, plain = plain_columns(X), FunctionTransformer(plain_columns)
     classify = task == "classification"
     words = [name for name in X.columns if X[name].dtype.kind not in "fiub"]
     numbers = [name for name in X.columns if name not in words]
@@ -167,9 +199,9 @@ def _methods(X: Any, task: str, update: str, seed: int) -> dict[str, Any]:
     boosted: Any = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
     boosting = boosted(categorical_features=list(range(len(words))) or None, random_state=seed)
     return {
-        "RFM": make_pipeline(numeric, kernel(update=update, random_state=seed)),
-        "kernel ridge": make_pipeline(numeric, kernel(update=None, random_state=seed)),
-        "gradient boosting": make_pipeline(coded, boosting),
+        "RFM": make_pipeline(plain, numeric, kernel(update=update, random_state=seed)),
+        "kernel ridge": make_pipeline(plain, numeric, kernel(update=None, random_state=seed)),
+        "gradient boosting": make_pipeline(plain, coded, boosting),
     }
 
 
