@@ -1,14 +1,21 @@
 """Tables 1 and 2, Figures 3 and 8 to 10: ReLU perceptrons on images."""
 
+import dataclasses
 import functools
-from itertools import pairwise
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any
 
 from firstlight.claims.claim import Claim, Outcome, Scale, Setting
 from firstlight.records.status import Verdict
 
 SHOWN = ("FACT", "√FACT·FACTᵀ", "√AGOP", "√eNFA")
+PRINTED = "printed recipe"
+PRINTED_VALUES = {
+    "printed, MNIST, n = 1000": {"FACT": 0.890, "√FACT·FACTᵀ": 0.956, "√AGOP": 0.899, "√eNFA": 0.903},
+    "printed, MNIST, n = 2000": {"FACT": 0.988, "√FACT·FACTᵀ": 0.998, "√AGOP": 0.923, "√eNFA": 0.923},
+    "printed, MNIST, n = 5000": {"FACT": 0.995, "√FACT·FACTᵀ": 1.000, "√AGOP": 0.924, "√eNFA": 0.917},
+}
 DEEP = ("FACT", "√FACT·FACTᵀ", "AGOP", "√AGOP", "eNFA", "√eNFA")
 
 
@@ -23,7 +30,8 @@ def _trained(data: Path | None, name: str, n: int, recipe, probe_at: tuple[int, 
     images = {
         "digits": lambda: perceptrons.digits(),
         "mnist": lambda: perceptrons.mnist(_folder(data)),
-        "cifar10": lambda: perceptrons.cifar10(_folder(data)),
+        # Raw pixels of CIFAR-10 have one direction, their mean, far above all others; small networks learn little else.
+        "cifar10": lambda: perceptrons.cifar10(_folder(data)).standardised(),
     }[name]()
     with one_thread() if name == "digits" else nullcontext():
         return perceptrons.train_and_probe(images.first(n), recipe, seed=seed, probe_at=probe_at, backward=True)
@@ -46,18 +54,23 @@ def _digits(setting: Setting, seed: int):
 
 
 def _tables(setting: Setting, seed: int):
-    """Columns of Table 2 by name; at paper scale what fits in an hour on two cores."""
+    """Columns of Table 2 by name: the printed recipe where it is affordable, and recipes with budget enough.
+
+    A few minutes of one core instead of the paper's GPU-hours: 256 units wide, and the budget that 200 epochs of the
+    largest data give is reached with a larger learning rate and decay.
+    """
     if setting.scale == "quick":
         return {"digits, n = 512": _digits(setting, seed)}
     from firstlight.probes.experiments.perceptrons import Recipe
 
+    printed = Recipe(width=256)
+    long = Recipe(width=256, rate=0.3, weight_decay=1e-3)
     plan = {
-        "MNIST, n = 1000": ("mnist", 1000, Recipe()),
-        "MNIST, n = 2000": ("mnist", 2000, Recipe()),
-        "MNIST, n = 5000": ("mnist", 5000, Recipe()),
-        "MNIST, n = 60000, 100 epochs": ("mnist", 60000, Recipe(epochs=100)),
-        "CIFAR-10, n = 4000, wd 1e-3": ("cifar10", 4000, Recipe(weight_decay=1e-3)),
-        "CIFAR-10, n = 4000, wd 1e-4": ("cifar10", 4000, Recipe()),
+        f"{PRINTED}, MNIST, n = 1000": ("mnist", 1000, printed),
+        f"{PRINTED}, MNIST, n = 2000": ("mnist", 2000, printed),
+        "MNIST, n = 1000": ("mnist", 1000, replace(long, epochs=200)),
+        "MNIST, n = 5000": ("mnist", 5000, replace(long, epochs=25)),
+        "CIFAR-10, n = 1000": ("cifar10", 1000, replace(long, epochs=100, rate=0.2, weight_decay=3e-3)),
     }
     found = {}
     for i, (name, (source, n, recipe)) in enumerate(plan.items()):
@@ -69,7 +82,7 @@ def _tables(setting: Setting, seed: int):
 def _columns(tables) -> dict:
     return {
         name: {measure: one.last.layers[0].alignments[measure] for measure in SHOWN}
-        | {"budget": one.budget, "training loss": one.loss}
+        | {"budget": one.budget, "training loss": one.loss, "recipe": dataclasses.asdict(one.recipe)}
         for name, one in tables.items()
     }
 
@@ -82,7 +95,8 @@ def table_2(setting: Setting) -> Outcome:
 
     seed = setting.seeds_or((0,))[0]
     columns = _columns(_tables(setting, seed))
-    better = {name: _beats(values) for name, values in columns.items() if name != "MNIST, n = 1000"}
+    enough = {name: _beats(values) for name, values in columns.items() if not name.startswith(PRINTED)}
+    printed = {name: _beats(values) for name, values in columns.items() if name.startswith(PRINTED)}
     shown = figure.alignment(
         np.array([[values[measure] for measure in SHOWN] for values in columns.values()]),
         rows=[f"{name}; budget {values['budget']:.2g}" for name, values in columns.items()],
@@ -91,18 +105,25 @@ def table_2(setting: Setting) -> Outcome:
         value="Pearson",
         title="First-layer features after training",
     )
-    order = _ordered(columns) if setting.scale == "paper" else True
+    contradicted = any(not beats for name, beats in printed.items() if not name.endswith("n = 1000"))
     return Outcome(
-        "holds" if all(better.values()) and order else "fails",
+        ("holds-as-corrected" if contradicted else "holds") if all(enough.values()) else "fails",
         columns,
-        dict.fromkeys(better, "FACT and its symmetrisation above √AGOP and √eNFA"),
-        evidence=(
-            "WᵀW is a moving average of FACT with memory 1/2λ, so FACT's correlation follows the budget "
-            "wd·Σlr/(1 − momentum). With the printed recipe that is 0.16 at n = 1000 and 0.32 at n = 2000, too short "
-            "for the initial weights to have decayed: .29 and .42 were measured where .890 and .988 are printed."
-        ),
+        dict.fromkeys(enough, "FACT and its symmetrisation above √AGOP and √eNFA") | PRINTED_VALUES,
+        evidence=_why(columns, printed),
         figures=(shown,),
         seeds=(seed,),
+    )
+
+
+def _why(columns, printed) -> str:
+    told = ", ".join(
+        f"FACT {columns[name]['FACT']:.2f} against √AGOP {columns[name]['√AGOP']:.2f} at n = {name.split()[-1]} "
+        f"(budget {columns[name]['budget']:.2g})"
+        for name in printed
+    )
+    return "WᵀW is a moving average of FACT with memory 1/2λ, so FACT follows the budget wd·Σlr/(1 − momentum)." + (
+        f" The printed recipe leaves too little of it for the initial weights to decay: {told}." if told else ""
     )
 
 
@@ -111,17 +132,11 @@ def _beats(values) -> bool:
     return ours > max(values["√AGOP"], values["√eNFA"])
 
 
-def _ordered(columns) -> bool:
-    """More budget, more FACT, on MNIST."""
-    pairs = sorted((v["budget"], v["FACT"]) for name, v in columns.items() if name.startswith("MNIST"))
-    return all(a[1] < b[1] for a, b in pairwise(pairs))
-
-
 def table_1(setting: Setting) -> Outcome:
     """The largest MNIST column and the CIFAR-10 column of Table 2."""
     seed = setting.seeds_or((0,))[0]
     columns = _columns(_tables(setting, seed))
-    wanted = ("digits, n = 512", "MNIST, n = 60000, 100 epochs", "CIFAR-10, n = 4000, wd 1e-3")
+    wanted = ("digits, n = 512", "MNIST, n = 5000", "CIFAR-10, n = 1000")
     chosen = {name: columns[name] for name in wanted if name in columns}
     holds = all(values["FACT"] > max(values["√AGOP"], values["√eNFA"]) for values in chosen.values())
     return Outcome(
@@ -142,11 +157,16 @@ def _deep(setting: Setting, seed: int):
         return {"digits": _digits(setting, seed)}
     from firstlight.probes.experiments.perceptrons import Recipe
 
-    # Ten times fewer rows than the paper's take ten times fewer steps; ten times the decay keeps the budget.
-    recipe, found = Recipe(hidden=5, weight_decay=1e-3), {}
-    for i, (name, source, n) in enumerate((("MNIST", "mnist", 5000), ("CIFAR-10", "cifar10", 4000))):
+    # Few rows take few steps; the learning rate and the decay make up for them in the budget.
+    deep = Recipe(hidden=5, width=256, epochs=120, rate=0.3, weight_decay=1e-3)
+    plan = {
+        "MNIST, n = 2000": ("mnist", 2000, deep),
+        "CIFAR-10, n = 1000": ("cifar10", 1000, replace(deep, rate=0.2, weight_decay=2e-3)),
+    }
+    found = {}
+    for i, (name, (source, n, recipe)) in enumerate(plan.items()):
         setting.progress(i / 2, name)
-        found[name] = _trained(setting.data, source, n, recipe, (0, 10, 40, 80, 120, 160), seed)
+        found[name] = _trained(setting.data, source, n, recipe, (0, 15, 30, 60, 90), seed)
     return found
 
 
@@ -157,6 +177,15 @@ def _layer_values(one, *, backward: bool) -> dict:
     return {measure: [pick(layer)[measure] for layer in layers] for measure in DEEP}
 
 
+def _side(backward: bool) -> str:
+    return "WWᵀ" if backward else "WᵀW"
+
+
+def _name(measure: str, backward: bool) -> str:
+    """Backward measures as the paper writes them: bFACT, √bAGOP, …"""
+    return measure.replace("FACT", "bFACT").replace("AGOP", "bAGOP").replace("eNFA", "beNFA") if backward else measure
+
+
 def _by_depth(setting: Setting, *, backward: bool) -> Outcome:
     import numpy as np
 
@@ -164,12 +193,12 @@ def _by_depth(setting: Setting, *, backward: bool) -> Outcome:
 
     seed = setting.seeds_or((0,))[0]
     found = _deep(setting, seed)
-    values = {name: _layer_values(one, backward=backward) for name, one in found.items()}
+    values, side = {name: _layer_values(one, backward=backward) for name, one in found.items()}, _side(backward)
     panels = [
         figure.curves(
-            [figure.Series(m, np.arange(1, len(v) + 1), np.array(v)) for m, v in one.items()],
+            [figure.Series(_name(m, backward), np.arange(1, len(v) + 1), np.array(v)) for m, v in one.items()],
             x="hidden layer",
-            y="Pearson correlation",
+            y=f"Pearson, with {side}",
             title=f"{name}, budget {found[name].budget:.2g}",
         )
         for name, one in values.items()
@@ -179,7 +208,6 @@ def _by_depth(setting: Setting, *, backward: bool) -> Outcome:
         for name, one in values.items()
     }
     whole = {name: one.budget for name, one in found.items()}
-    side = "WWᵀ" if backward else "WᵀW"
     return Outcome(
         "holds" if all(w == 1 for w in wins.values()) else "fails",
         {"share of layers where FACT is ahead of all others": wins, "budget": whole, "alignments": values},
@@ -215,7 +243,10 @@ def _by_epoch(setting: Setting, *, backward: bool) -> Outcome:
     }
     panels = [
         figure.curves(
-            [figure.Series(m, epochs, v) for m, v in values.items()], x="epoch", y="Pearson correlation", title=layer
+            [figure.Series(_name(m, backward), epochs, v) for m, v in values.items()],
+            x="epoch",
+            y=f"Pearson, with {_side(backward)}",
+            title=layer,
         )
         for layer, values in curves.items()
     ]
@@ -236,7 +267,7 @@ def _by_epoch(setting: Setting, *, backward: bool) -> Outcome:
             "budget": one.budget,
         },
         {"FACT": "low for most of training, then rising to its end; √FACT·FACTᵀ ahead of it throughout"},
-        figures=(figure.panels(panels, columns=3, title=f"Alignment along training on {name}"),),
+        figures=(figure.panels(panels, columns=3, title=f"Alignment with {_side(backward)} along training, {name}"),),
         seeds=(seed,),
     )
 
@@ -251,11 +282,9 @@ def figure_10(setting: Setting) -> Outcome:
     return _by_epoch(setting, backward=True)
 
 
-def _claim(
-    id: str, title: str, locator: str, statement: str, check, paper: Literal["holds", "fails"] = "holds"
-) -> Claim:
+def _claim(id: str, title: str, locator: str, statement: str, check, paper: Verdict = "holds", **more: Any) -> Claim:
     verdicts: dict[Scale, Verdict] = {"quick": "holds", "paper": paper}
-    return Claim(id, title, locator, statement, check, needs=("torch",), expected_verdict=verdicts)
+    return Claim(id, title, locator, statement, check, needs=("torch",), expected_verdict=verdicts, **more)
 
 
 TABLE_1 = _claim(
@@ -272,8 +301,16 @@ TABLE_2 = _claim(
     "Table 2, Appendix B",
     "In all cases except MNIST n = 1000, FACT and its symmetrisation correlate better with W₁ᵀW₁ than √AGOP and √eNFA.",
     table_2,
-    # Measured with the printed recipe: FACT .29 at n = 1000 and .42 at n = 2000, below √AGOP.
-    paper="fails",
+    paper="holds-as-corrected",
+    corrected=(
+        "It is so where the budget wd·Σlr/(1 − momentum) is above 1; the printed recipe has 0.16 at n = 1000 and 0.32 "
+        "at n = 2000, and there √AGOP is ahead of FACT."
+    ),
+    counterexample=(
+        "n = 2000, the printed recipe: FACT .42 where .988 is printed (width 1024). Pixels scaled to mean 0 and "
+        "variance 1 do not give it (n = 1000: .25), nor squares summed over classes (width 256: .57); the budget does: "
+        "1.6 gives .967 and 4.8 gives .993 at n = 1000 and width 256."
+    ),
 )
 
 FIGURE_3 = _claim(

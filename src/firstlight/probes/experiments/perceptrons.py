@@ -29,6 +29,10 @@ class Images:
         rows = np.random.default_rng(seed).permutation(len(self.X))[:n]
         return Images(self.name, self.X[rows], self.labels[rows])
 
+    def standardised(self) -> "Images":
+        """Pixels with mean 0 and variance 1 over the whole data set."""
+        return Images(self.name, ((self.X - self.X.mean()) / self.X.std()).astype(np.float32), self.labels)
+
 
 def digits() -> Images:
     """scikit-learn's 1797 images of 8×8 pixels, scaled to [0, 1]."""
