@@ -107,6 +107,24 @@ def test_few_centres_state_what_they_miss():
     assert captured[0] < captured[1] < captured[2] <= 1
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_what_centres_miss_and_rows_left_out_agree_with_dense_algebra(problem, name):
+    X, Y, M, w = problem
+    kernel, rows = KERNELS[name](2.0), np.arange(0, 40, 3)
+    solver = CentreSolver(X, Y, w, kernel, rows)
+    solver.load(M)
+    found = solver.solve(0.5, loo=True)
+    K = loaded(problem, name).kernel_matrix()
+    among = K[np.ix_(rows, rows)] + 1e-6 * K.diagonal()[rows].mean() * np.eye(len(rows))
+    missed = K - K[:, rows] @ np.linalg.solve(among, K[rows])
+    assert 1 - found.captured == pytest.approx(np.trace(missed) / np.trace(K), abs=1e-8)
+    for i in (1, 3):
+        others = np.arange(40) != i
+        A = K[np.ix_(others, rows)]
+        beta = np.linalg.solve(A.T @ (w[others, None] * A) + 0.5 * among, A.T @ (w[others, None] * Y[others]))
+        np.testing.assert_allclose(found.loo[i], K[i, rows] @ beta, rtol=1e-6, atol=1e-7)
+
+
 @pytest.mark.parametrize("rows", [150, 600])
 def test_the_best_ridge_is_the_one_of_least_error(rows):
     rng = np.random.default_rng(2)
