@@ -151,6 +151,24 @@ def test_the_stated_error_covers_a_weight_used_many_times():
     assert 0.4 * stated < rms < 1.2 * stated
 
 
+def test_a_tied_embedding_is_projected_too():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.embed, self.head = nn.Embedding(7, 3), nn.Linear(3, 7, bias=False)
+            self.head.weight = self.embed.weight
+
+        def forward(self, tokens):
+            return self.head(torch.tanh(self.embed(tokens)))
+
+    tokens = torch.randint(0, 7, (6, 5))
+    loss = lambda made, y: nn.functional.cross_entropy(made.flatten(0, 1), y.flatten())  # noqa: E731
+    model, options = Tied(), {"loss_fn": loss, "weight_decay": 0.1, "keep_matrices": True}
+    exact = probes.probe(model, [(tokens, tokens)], outputs="exact", **options)["embed.weight"].matrices["AGOP"]
+    many = probes.probe(model, [(tokens, tokens)], outputs=200, **options)["embed.weight"]
+    assert 0 < np.linalg.norm(many.matrices["AGOP"] - exact) / np.linalg.norm(exact) < 2 * many.agop_error < 0.5
+
+
 def test_low_rank_sees_the_leading_directions():
     model, batches = network(12, 10, 3).double(), [(torch.randn(30, 12).double(), torch.randn(30, 3).double())]
     options = {"loss_fn": nn.MSELoss(), "weight_decay": 0.1, "keep_matrices": True}

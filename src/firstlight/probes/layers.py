@@ -118,7 +118,7 @@ class Sums:
 
 
 def sample_sizes(
-    layer: Layer, W: Stack, use: Use, delta: Float[torch.Tensor, "g rows K"], samples: int
+    layer: Layer, W: Stack, use: Use, delta: Float[torch.Tensor, "g rows k"], samples: int
 ) -> Float[torch.Tensor, "2 few"]:
     """‖g_i‖² of the first few samples at one use, with rows running over samples first, and over positions first.
 
