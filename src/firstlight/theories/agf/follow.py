@@ -55,8 +55,7 @@ def follow(
     right, unpack = _polar(problem, theta.shape, float(eta))
     start = np.concatenate([(theta / norm[:, None]).ravel(), np.log(norm)])
     done = _level(problem, unpack, loss_below)
-    # For κ = 2 the next feature grows from what is left of it in the directions, which may be little.
-    options: dict[str, Any] = {"rtol": rtol, "atol": rtol * (1e-8 if problem.kappa == 2 and problem.smooth else 1e-3)}
+    options: dict[str, Any] = {"rtol": rtol, "atol": rtol * _absolute(problem)}
     if solver == "lsoda" and problem.hessian is not None:
         options["jac"] = _jacobian(problem, theta.shape, float(eta))
     with np.errstate(over="ignore", invalid="ignore"), threadpool_limits(limits=1, user_api="blas"):
@@ -64,6 +63,15 @@ def follow(
     params = np.stack([unpack(state) for state in states])
     loss = np.array([float(problem.cost(p)[0]) for p in params])
     return Flow(ts[: len(states)], params, loss, status, None, steps)
+
+
+def _absolute(problem: Problem) -> float:
+    """The absolute tolerance as a share of the relative one."""
+    if not problem.smooth:
+        # Along kinks the error of a step is its length times the jump of the gradient, in every small component.
+        return 0.1
+    # For κ = 2 the next feature grows from what is left of it in the directions, which may be little.
+    return 1e-8 if problem.kappa == 2 else 1e-3
 
 
 def _polar(problem: Problem, shape: tuple[int, ...], eta: float | int) -> tuple[Callable[..., Any], Callable[..., Any]]:

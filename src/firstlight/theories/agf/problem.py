@@ -100,12 +100,13 @@ def network(
     y: ArrayLike | Sequence,
     activation: Any = "tanh",
     kappa: float | int | None = None,
+    single: bool = False,
     name: str = "network",
 ) -> Problem:
     r"""A two-layer network Σ_i σ(w_iᵀx) a_i on arrays; a neuron is θ_i = (w_i, a_i).
 
     **Arguments:** `X` (n, d); `y` (n,) or (n, M); `activation` σ by name or as a function, with σ(0) = 0; `kappa` where
-    it should not be found by scaling. α² is the expected squared norm of a neuron (AGF, Section 2).
+    it should not be found by scaling; `single` as in `neurons`. α² is the expected squared norm of a neuron (AGF, Section 2).
 
     >>> network(np.eye(3), np.ones(3), "quadratic")
     Problem('network', κ = 3, 4 parameters per neuron)
@@ -118,7 +119,7 @@ def network(
         return sigma(X @ theta[:d])[:, None] * theta[d:]
 
     spread = np.r_[np.full(d, 1 / np.sqrt(2 * d)), np.full(M, 1 / np.sqrt(2 * M))]
-    return neurons(neuron, X, Y, d + M, kappa=kappa, spread=spread, smooth=_is_smooth(sigma), name=name)
+    return neurons(neuron, X, Y, d + M, kappa=kappa, spread=spread, smooth=_is_smooth(sigma), single=single, name=name)
 
 
 def neurons(
@@ -131,13 +132,14 @@ def neurons(
     specific: bool = False,
     spread: ArrayLike | Sequence | None = None,
     smooth: bool = True,
+    single: bool = False,
     name: str = "neurons",
 ) -> Problem:
     """Any sum of neurons on data: `function(theta, X)` gives the outputs (n,) or (n, M) of one neuron.
 
     **Arguments:** `function` written with `jax.numpy`, zero at θ = 0; `X` (n, …), or (K, n, …) with `specific`, where
     neuron i sees X[i]; `y` (n,) or (n, M); `parameters` P, the length of θ; `kappa`, else found by scaling; `spread`
-    (P,) and `smooth` as in `Problem`.
+    (P,) and `smooth` as in `Problem`; `single` computes in float32, twice as fast on much data with kinks.
 
     >>> cubic = neurons(lambda t, X: t[2] * (X @ t[:2]) ** 3, np.eye(2), np.ones(2), parameters=3)
     >>> cubic.kappa
@@ -159,20 +161,22 @@ def neurons(
     cost = jax.jit(jax.value_and_grad(total))
     left = jax.jit(lambda theta, X, Y: Y - each(theta, X).sum(0))
     slope = jax.jit(jax.grad(summed_utility, has_aux=True))
+    dtype = np.float32 if single else np.float64
     with jax.enable_x64(True):
-        on_device = jnp.asarray(X), jnp.asarray(Y)
+        on_device = jnp.asarray(X, dtype), jnp.asarray(Y, dtype)
 
-    def in_float64(call: Callable[..., Any], *args: Any) -> Any:
+    def evaluate(call: Callable[..., Any], theta: Theta, *args: Any) -> Any:
         with jax.enable_x64(True):
-            return jax.device_get(call(*args))
+            out = jax.device_get(call(np.asarray(theta, dtype), *args))
+        return jax.tree.map(lambda a: np.asarray(a, float), out) if single else out
 
     def utility(theta: Theta, r: Any) -> tuple[Any, Any]:
-        gradient, U = in_float64(slope, theta, on_device[0], r)
+        gradient, U = evaluate(slope, theta, on_device[0], np.asarray(r, dtype))
         return U, gradient
 
     found = Problem(
-        cost=lambda theta: in_float64(cost, theta, *on_device),
-        residual=lambda theta: in_float64(left, theta, *on_device),
+        cost=lambda theta: evaluate(cost, theta, *on_device),
+        residual=lambda theta: evaluate(left, theta, *on_device),
         utility=utility,
         kappa=2.0 if kappa is None else kappa,
         parameters=parameters,
