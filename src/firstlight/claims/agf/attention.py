@@ -208,9 +208,8 @@ def figure_5(setting: Setting) -> Outcome:
     times = np.concatenate([[0.0], np.geomspace(end / 300, end, setting.choose(quick=400, paper=2000))])
     run = agf.follow(task.problem, theta, times, rtol=setting.choose(quick=1e-4, paper=1e-6))
     seen = steps.compare(run)
-    sigma = np.linalg.svd(np.stack([task.matrix(p) for p in run.params]), compute_uv=False)
-    series = [figure.Series(f"component {k + 1}", run.times[1:], sigma[1:, k]) for k in range(4)]
-    predicted = np.linalg.svd(np.stack([task.matrix(p) for p in steps.parameters]), compute_uv=False)
+    sizes, predicted = (_along(task, params) for params in (run.params, steps.parameters))
+    series = [figure.Series(f"component {k + 1}", run.times[1:], sizes[1:, k]) for k in range(4)]
     at = np.searchsorted(steps.jump_times, run.times[1:], side="right")
     series += [
         figure.Series(f"AGF {k + 1}", run.times[1:], predicted[at, k], style="dashed", like=f"component {k + 1}")
@@ -219,9 +218,9 @@ def figure_5(setting: Setting) -> Outcome:
     shown = figure.curves(
         series,
         x=figure.Axis("time", scale="log"),
-        y="singular value of Σ V K Qᵀ",
+        y="vᵀ(Σ V K Qᵀ)v",
         title="Stepwise principal component regression",
-        caption="Solid: gradient flow. Dashed: AGF from the same initialisation. Lines: A_k.",
+        caption="Principal components learned. Solid: gradient flow. Dashed: AGF from the same start. Dotted: A_k.",
         horizontal={f"A{k + 1}": float(a) for k, a in enumerate(task.magnitudes)},
     )
     measured = {
@@ -238,11 +237,20 @@ def figure_5(setting: Setting) -> Outcome:
         "holds" if right else "fails",
         measured,
         {"levels": task.levels, "errors": 0.0},
-        figures=(shown, steps.figure_data(run, x=figure.Axis("time", scale="log"))),
+        figures=(shown, steps.figure_data(run, x=figure.Axis("time", scale="log"), caption=_SAME_START)),
         seeds=(seed,),
     )
 
 
+def _along(task, params):
+    """v_kᵀ W v_k of every set of heads, (n, D)."""
+    import numpy as np
+
+    v = task.eigen[1]
+    return np.einsum("dk,nde,ek->nk", v, np.stack([task.matrix(p) for p in params]), v)
+
+
+_SAME_START = "The loss of gradient flow, and the levels and jumps that AGF predicts from the same initialisation."
 _SAMPLED = "four standard errors of the mean"
 
 LEMMA_E_1 = Claim(

@@ -294,7 +294,11 @@ def figure_8(setting: Setting) -> Outcome:
             title="Coefficients",
         ),
     ]
-    shown = figure.panels(panels, title="A coefficient falls asleep and wakes with the other sign")
+    shown = figure.panels(
+        panels,
+        title="A coefficient falls asleep and wakes with the other sign",
+        caption="Gradient flow and the saddles of the limit: β₁ wakes, sleeps when β₂ wakes, and wakes negative.",
+    )
     return Outcome(
         "holds" if ok else "fails",
         measured,

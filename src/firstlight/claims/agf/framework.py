@@ -369,7 +369,11 @@ def the_algorithm(setting: Setting) -> Outcome:
         and seen.distance < 0.05
         and dead.status == "stalled"
     )
-    shown = steps.figure_data(run, title="Algorithm 1 and gradient flow from the same initialisation")
+    shown = steps.figure_data(
+        run,
+        title="Algorithm 1 and gradient flow from the same initialisation",
+        caption=f"A diagonal linear network of four neurons, α = {alpha:g}.",
+    )
     return Outcome("holds" if right else "fails", measured, expected, figures=(shown,), seeds=(seed,))
 
 

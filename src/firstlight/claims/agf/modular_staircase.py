@@ -165,7 +165,7 @@ def _over_time(task, steps, run):
     axis = figure.Axis("time", scale="log")
     panels = [
         figure.curves(series, x=axis, y="share learned", title="(a) Fourier components of the output"),
-        steps.figure_data(run, x=axis, y=figure.Axis("loss", scale="symlog"), title="Loss"),
+        steps.figure_data(run, x=axis, y=figure.Axis("loss", scale="log"), title="Loss"),
     ]
     return figure.panels(
         panels,
@@ -196,8 +196,10 @@ def _the_neurons(task, law, run):
     dominant = np.abs(w_hat).argmax(1)
     order = np.lexsort((-np.abs(w_hat).max(1), dominant))
     size, phase = (np.take_along_axis(f(w_hat), dominant[:, None], 1)[:, 0] for f in (np.abs, np.angle))
+    awake = size > 0.1 * size.max()
     points = [
-        figure.Series(f"frequency {k}", phase[dominant == k], size[dominant == k]) for k in np.unique(dominant).tolist()
+        figure.Series(f"frequency {k}", phase[awake & (dominant == k)], size[awake & (dominant == k)])
+        for k in np.unique(dominant[awake]).tolist()
     ]
     panels = [
         figure.curves(series, x="entry", y="output", title=f"(b) Outputs for a = {a}, b = {b}"),
@@ -210,7 +212,7 @@ def _the_neurons(task, law, run):
             palette="diverging",
             title="(c) Output weights",
         ),
-        figure.scatter(points, x="phase of ŵ", y="|ŵ|", title="(d) Dominant frequency and its phase"),
+        figure.scatter(points, x="phase of ŵ", y="|ŵ|", title="(d) Phases of the active neurons"),
     ]
     return figure.panels(
         panels,
