@@ -320,7 +320,7 @@ FIGURE_3 = _claim(
     "FACT correlates with WᵀW at every hidden layer of five-layer perceptrons, more than AGOP, eNFA and their roots.",
     figure_3,
     # Width 256. MNIST, n = 2000, budget 5.8: FACT .954, .996, .999, .999, .998 by layer; √eNFA has .997 in the second.
-    # CIFAR-10, n = 1000, budget 3.2, not interpolated (loss .05): .582, .982, .997, .997, .990; √AGOP .949 in the first.
+    # CIFAR-10, n = 1000, budget 3.2, loss .05: .582, .982, .997, .997, .990; √AGOP .949 in the first.
     paper="fails",
 )
 
@@ -330,7 +330,7 @@ FIGURE_8 = _claim(
     "Figure 8",
     "FACT has low correlation for most epochs, √(FACT·FACTᵀ) nontrivial, before rising sharply to near-perfect.",
     figure_8,
-    # CIFAR-10, n = 1000, width 256, budget 3.2, not interpolated: layers end at .582, .982, .997, the first not at rest.
+    # CIFAR-10, n = 1000, width 256, budget 3.2, loss .05 (not interpolated): layers end at .582, .982, .997.
     paper="fails",
 )
 
