@@ -130,12 +130,17 @@ def test_two_rates_are_the_equations_of_both_layers_solved_by_another_method():
         slopes = X.T @ ((left @ V.T) * (1 - H**2)) + 0.1 * W, 100.0 * (H.T @ left + 0.1 * V)
         return -np.concatenate([part.ravel() for part in slopes]) / 0.1
 
+    missed = np.sum((np.tanh(X @ W) @ start["V"] - Y) ** 2)
     exact = solve_ivp(
         both, (0, 1), np.r_[start["W"].ravel(), start["V"].ravel()], method="Radau", rtol=1e-8, atol=1e-10
     )
-    ours = manifold.two_rate_flow(problem, start, 100.0, [0.0, 1.0], solver="tsit5", rtol=1e-7, atol=1e-9)
-    np.testing.assert_allclose(ours.final["W"].ravel(), exact.y[:10, -1], rtol=1e-5)
-    np.testing.assert_allclose(ours.final["V"].ravel(), exact.y[10:, -1], rtol=1e-5)
+    for solver in ("tsit5", "radau"):
+        ours = manifold.two_rate_flow(problem, start, 100.0, [0.0, 1.0], solver=solver, rtol=1e-7, atol=1e-9)
+        np.testing.assert_allclose(ours.final["W"].ravel(), exact.y[:10, -1], rtol=1e-5)
+        np.testing.assert_allclose(ours.final["V"].ravel(), exact.y[10:, -1], rtol=1e-5)
+        np.testing.assert_allclose(ours.loss[0], np.sum(W**2) / 2 + np.sum(start["V"] ** 2) / 2 + missed / 0.2)
+    with pytest.raises(ValueError, match="needs a list of at least two times, got 1"):
+        manifold.two_rate_flow(problem, start, 100.0, 1.0)
 
 
 def test_repeated_inputs_make_the_zero_loss_limit_undefined():

@@ -31,7 +31,7 @@ def two_rates(setting: Setting) -> Outcome:
     limit = manifold.resolved_flow(problem, W, times)
     start = manifold.best_layers(problem, W)
     # Explicit steps compile faster than implicit ones, and suffice for small problems and moderate ratios.
-    solver = setting.choose(quick="tsit5", paper="kvaerno5")
+    solver = setting.choose(quick="tsit5", paper="radau")
     gaps, norms = [], []
     for i, ratio in enumerate(ratios):
         setting.progress(i / len(ratios), f"V faster by {ratio:g}")
