@@ -188,3 +188,8 @@ def test_staircase_draws_what_is_predicted():
     values, edges, _ = drawn.axes[0].patches[0].get_data()
     np.testing.assert_array_equal(values, [1, 0.5, 0.1])
     np.testing.assert_array_equal(edges, [0, 20, 60, 100])
+
+
+def test_no_tick_between_layers():
+    drawn = plots.draw(figure.curves([Series("FACT", [1, 2, 3], [0.9, 0.95, 1.0])], x="layer", y="alignment"))
+    assert [tick for tick in drawn.axes[0].get_xticks() if tick % 1] == []

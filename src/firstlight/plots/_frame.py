@@ -100,17 +100,20 @@ def scale(axes: Axes, data: FigureData, series: Sequence[Series]) -> None:
 
 def ticks(axes: Axes) -> None:
     """Few ticks with short labels; call it when the limits are final."""
+    places = [np.asarray(line.get_xdata(), float) for line in axes.lines]
+    whole = bool(places) and all(np.array_equal(x[np.isfinite(x)], np.round(x[np.isfinite(x)])) for x in places)
     for axis in (axes.xaxis, axes.yaxis):
         if axis.get_scale() == "linear":
-            _linear_ticks(axis)
+            _linear_ticks(axis, whole=whole and axis is axes.xaxis)
         elif axis.get_scale() == "log":
             _log_ticks(axis)
         else:
             axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: short(value)))
 
 
-def _linear_ticks(axis: XAxis | YAxis) -> None:
-    axis.set_major_locator(ticker.MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]))
+def _linear_ticks(axis: XAxis | YAxis, *, whole: bool) -> None:
+    """`whole` where nothing lies between the integers: layers, epochs, elements of a group."""
+    axis.set_major_locator(ticker.MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10], integer=whole))
     largest = max(abs(limit) for limit in axis.get_view_interval())
     if 1e-2 <= largest < 1e5:
         plain = ticker.ScalarFormatter(useOffset=False)
