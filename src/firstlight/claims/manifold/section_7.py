@@ -127,6 +127,7 @@ def circles(setting: Setting) -> Outcome:
             "at the end, over what random embeddings have": f"at most {HALF}",
         },
         evidence=(
+            f"Seeds leave guessing at steps {', '.join(map(str, left))}. "
             "The absolute values of Re F_k and Im F_k are as similar at the end as those of random vectors, 2/π, "
             "which is also what random phases on shared units give: 'very similar' is by comparison with other "
             "frequencies, whose similarity falls."
