@@ -1,5 +1,7 @@
 """Layers against measures, each alignment printed in its cell."""
 
+import textwrap
+
 import numpy as np
 from matplotlib.colors import Normalize
 
@@ -33,6 +35,11 @@ def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
         axes.text(column, row, text, ha="center", va="center", fontsize=_frame.SMALL, color=colour)
     room = _frame.width_in_points(host) - 160
     _frame.name_places(axes.xaxis, data.meta["columns"], room)
-    _frame.name_places(axes.yaxis, data.meta["rows"], 72 * size(data)[1] - 60)
+    _frame.name_places(axes.yaxis, [_two_lines(name) for name in data.meta["rows"]], 72 * size(data)[1] - 60)
     _frame.label(axes, data)
     bar(host, image, axes, data)
+
+
+def _two_lines(name: str) -> str:
+    """A name that would leave no room for the cells, broken in the middle."""
+    return name if len(name) <= 20 else textwrap.fill(name, max(20, len(name) // 2 + 4), max_lines=2)
