@@ -113,6 +113,17 @@ def test_the_rate_per_neuron_aligns_first_and_keeps_the_levels():
     assert adaptive.jump_times[0] < plain.jump_times[0]
 
 
+def test_single_precision_gives_the_same_staircase():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    y = np.maximum(X[:, 0], 0.0)
+    exact, single = (agf.network(X, y, "relu", kappa=2, single=flag) for flag in (False, True))
+    theta = exact.initial(width=1, alpha=1e-8, seed=2)
+    one, other = (agf.predict(problem, theta) for problem in (exact, single))
+    np.testing.assert_allclose(other.jump_times, one.jump_times, rtol=1e-2)
+    np.testing.assert_allclose(other.levels, one.levels, atol=1e-3 * one.levels[0])
+
+
 def test_cascades_are_seen_as_one_jump():
     steps = agf.from_levels([10.0, 11.0, 12.0, 100.0], [1.0, 0.9, 0.4, 0.3, 0.0], [0, 1, 2, 3], eta=1.0, kappa=3)
     seen = steps.visible()

@@ -39,9 +39,9 @@ def descend(
     active: Bool[np.ndarray, " K"],
     *,
     tolerance: float | int = 1e-9,
-    progress: float | int = 1e-4,
+    progress: float | int = 1e-6,
     dormancy: Any = 0.0,
-    settle: float | int = 0.0,
+    between: tuple[float | int, float | int] = (0.0, 1e12),
 ) -> Descent:
     """Minimise the loss over the active rows of θ from where they are; the others count as zero.
 
@@ -49,7 +49,7 @@ def descend(
     L-BFGS then ends it, to a gradient of `tolerance` times the largest one met. The flow decides which minimum that
     is: it passes saddles, keeps what it conserves, and may run along a valley that has no minimum, in which case its
     last point counts. A neuron whose norm falls below its `dormancy` (a number, or one per neuron) stays at the origin;
-    `settle` is the least time to follow, such as that in which the new neuron grows.
+    `between` are the least and the longest time for which the flow is followed.
     """
     theta = np.where(active[:, None], theta, 0.0)
     small = np.broadcast_to(np.asarray(dormancy, float), len(theta))
@@ -57,7 +57,7 @@ def descend(
     implicit = problem.smooth and int(active.sum()) * problem.parameters <= _IMPLICIT
     largest, time = np.finfo(float).tiny, 0.0
     for share in (1.0, 0.1):
-        theta, time, met = _follow(problem, theta, time, share * scale, small, settle, implicit)
+        theta, time, met = _follow(problem, theta, time, share * scale, small, between, implicit)
         largest = max(largest, met)
         chosen = np.flatnonzero(np.abs(theta).max(1) > 0)
         cost, flat = _over(problem, theta, chosen), theta[chosen].ravel()
@@ -65,7 +65,7 @@ def descend(
         options = {"maxiter": 200, "maxcor": 30, "gtol": tolerance * largest, "ftol": 1e-13}
         best = minimize(cost, flat, jac=True, method="L-BFGS-B", options=options)
         # Where much is left to gain the flow has stopped at a saddle, and goes on.
-        if not implicit or level - best.fun <= 10 * scale:
+        if not implicit or time >= between[1] or level - best.fun <= 10 * scale:
             break
     if implicit and np.linalg.norm(best.x - flat) > _NEAR * np.linalg.norm(flat):
         return Descent(theta, level, float(np.abs(slope).max(initial=0.0)))
@@ -92,7 +92,7 @@ def _follow(
     time: float | int,
     gain: float | int,
     small: np.ndarray,
-    settle: float | int,
+    between: tuple[float | int, float | int],
     implicit: bool,
 ) -> tuple[np.ndarray, float, float]:
     """Gradient flow of the rows that are not zero until |∇L|²·t ≤ gain, its time, and the largest gradient met."""
@@ -109,7 +109,7 @@ def _follow(
             largest = max(largest, now)
             fallen = np.linalg.norm(solver.y.reshape(shape), axis=1) < small[chosen]
             if implicit:
-                arrived = solver.t >= settle and float(slope @ slope) * solver.t <= gain
+                arrived = solver.t >= between[1] or (solver.t >= between[0] and float(slope @ slope) * solver.t <= gain)
             else:
                 arrived = now <= _HANDOVER * largest
             if fallen.any() or arrived or solver.status != "running":
@@ -128,4 +128,4 @@ def _solver(problem: Problem, cost: Callable[..., Any], start: np.ndarray, time:
         return RK45(right, time, start.ravel(), np.inf, rtol=1e-3, atol=1e-6)
     hessian, n = problem.hessian, start.size
     jac = None if hessian is None else lambda t, y: -np.asarray(hessian(y.reshape(start.shape))).reshape(n, n)
-    return LSODA(right, time, start.ravel(), 1e12, rtol=1e-4, atol=1e-6, jac=jac)
+    return LSODA(right, time, start.ravel(), 1e12, rtol=1e-3, atol=1e-5, jac=jac)

@@ -13,6 +13,9 @@ from firstlight.theories.agf.growth import norm_at, threshold
 from firstlight.theories.agf.problem import Problem
 from firstlight.theories.agf.staircase import Event, Staircase, StaircaseStatus
 
+_PATIENCE = 3.0
+"""A cost phase is followed for so many times the time before it at most; AGF takes it to be short."""
+
 _SETTLE = 3.0
 """A cost phase lasts at least so many times as long as the new neuron takes to grow e-fold at norm one."""
 
@@ -34,7 +37,7 @@ def predict(
     learned: float | int = 1e-6,
     stall: float | int = 1e-6,
     tolerance: float | int = 1e-9,
-    progress: float | int = 1e-4,
+    progress: float | int = 1e-6,
 ) -> Staircase:
     r"""The staircase that alternating gradient flows predict from an initialisation (AGF, Algorithm 1).
 
@@ -125,7 +128,7 @@ def _alternate(problem: Problem, state: "_State", options: _Options) -> Staircas
             tolerance=options.tolerance,
             progress=options.progress,
             dormancy=small,
-            settle=_SETTLE * state.pace(up.neuron, residual),
+            between=(_SETTLE * state.pace(up.neuron, residual), _PATIENCE * state.eta * time),
         )
         state.theta = down.theta if options.constraint is None else options.constraint(down.theta, state.active.copy())
         fallen = state.sleep(small)

@@ -106,7 +106,8 @@ def network(
     r"""A two-layer network Σ_i σ(w_iᵀx) a_i on arrays; a neuron is θ_i = (w_i, a_i).
 
     **Arguments:** `X` (n, d); `y` (n,) or (n, M); `activation` σ by name or as a function, with σ(0) = 0; `kappa` where
-    it should not be found by scaling; `single` as in `neurons`. α² is the expected squared norm of a neuron (AGF, Section 2).
+    it should not be found by scaling; `single` as in `neurons`. α² is the expected squared norm of a neuron (AGF,
+    Section 2).
 
     >>> network(np.eye(3), np.ones(3), "quadratic")
     Problem('network', κ = 3, 4 parameters per neuron)
