@@ -26,7 +26,8 @@ def silent(fraction: float, note: str = "") -> None:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a check may depend on: size, seeds, where large data lie, whom to tell how far it is.
+    """What a check may depend on: size, seeds, where large data lie, whom to tell how far it is, and where a long one
+    keeps what it has done, to go on from there.
 
     >>> setting = Setting("paper")
     >>> setting.choose(quick=23, paper=71), setting.seeds_or(range(3)), Setting(seeds=(7,)).seeds_or(range(3))
@@ -37,6 +38,7 @@ class Setting:
     seeds: tuple[int, ...] = ()
     data: Path | None = None
     progress: Progress = silent
+    work: Path = Path(".firstlight")
 
     def __post_init__(self) -> None:
         if self.scale not in SCALES:

@@ -90,13 +90,14 @@ def reproduce(
     """
     chosen = [claim for claim in claims if scale in claim.scales]
     done = _decided(store, scale, tuple(seeds)) if store is not None and resume else {}
+    work = Setting.work if store is None else store.path.parent
     records = []
     for index, claim in enumerate(chosen):
         moment = Moment(claim, index, len(chosen), 0.0)
         progress(moment)
         record = done.get(claim.id)
         if record is None:
-            record = _check(claim, Setting(scale, tuple(seeds), data, _teller(moment, progress)), store)
+            record = _check(claim, Setting(scale, tuple(seeds), data, _teller(moment, progress), work), store)
         records.append(record)
         progress(replace(moment, fraction=1.0, record=record))
     return records

@@ -99,13 +99,9 @@ def _run(setting: Setting):
 
         outcomes = runs.compute(sweep(setting).expand(), progress=_teller(setting), keep_weights=False)
         return [outcome.record for outcome in outcomes]
-    import tempfile
-    from pathlib import Path
-
     from firstlight.sweeps import run_sweep
 
-    folder = setting.data or Path(tempfile.gettempdir())
-    done = run_sweep(sweep(setting), folder / "firstlight-cogo-figure-5.sqlite", progress=_sweep_teller(setting))
+    done = run_sweep(sweep(setting), setting.work / "cogo-figure-5.sqlite", progress=_sweep_teller(setting))
     return [record for record in done.records if record is not None]
 
 

@@ -288,7 +288,7 @@ def _corpus(setting: Setting) -> dict[str, dict[str, Any]]:
     chosen = sorted((path for path, rows in sizes.items() if rows <= LARGEST), key=lambda path: sizes[path])
     # Time grows with the cube of the rows; that is what the fraction done is counted in.
     costs = np.cumsum([2e6 + float(sizes[path]) ** 3 for path in chosen])
-    results, folder = {}, Path(".firstlight") / f"table-3-v{PROTOCOL}"
+    results, folder = {}, setting.work / f"table-3-v{PROTOCOL}"
     for path, cost in zip(chosen, costs, strict=True):
         kept = folder / f"{path.stem}.json"
         done = json.loads(kept.read_text()) if kept.exists() else {}

@@ -43,10 +43,7 @@ def _sweep(points: list, rates: tuple[float, ...], width: int, decay: float, ste
 
 def _run(setting: Setting, sweep: Any, name: str) -> Any:
     """The frame of the sweep; at paper scale it is kept in a store and goes on where it was."""
-    from pathlib import Path
-
     from firstlight import runs
-    from firstlight.claims.needs import data_directory
     from firstlight.sweeps import SweepResult, run_sweep
 
     if setting.scale == "quick":
@@ -54,9 +51,8 @@ def _run(setting: Setting, sweep: Any, name: str) -> Any:
         outcomes = runs.compute(specs, progress="off", keep_weights=False)
         frame = SweepResult(sweep, specs, tuple(outcome.record for outcome in outcomes)).frame
     else:
-        folder = data_directory(setting.data) or Path("firstlight-data")
         tell = lambda moment: setting.progress(0.9 * moment.done / max(moment.total, 1), "training")  # noqa: E731
-        frame = run_sweep(sweep, folder / f"{name}.sqlite", progress=tell).frame
+        frame = run_sweep(sweep, setting.work / f"{name}.sqlite", progress=tell).frame
     frame = frame.rename(columns={"task.group": "group", "task.split.fraction": "fraction"})
     return frame.assign(rate=frame["optimizer.learning_rate"], generalises=frame["generalised_at"].notna())
 
