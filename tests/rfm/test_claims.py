@@ -1,5 +1,7 @@
 """Checks that can fail, and a table of 112 sets that goes on where it stopped."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,18 @@ def test_table_3_goes_on_after_the_fold_it_stopped_at():
     means = rfm_tabular.summary({"tiny": whole})
     assert set(means) == {"published", "leak-free"}
     assert means["published"]["Laplace"] == means["leak-free"]["Laplace"]
+
+
+def test_a_fold_whose_metric_runs_away_counts_with_its_last_machine(monkeypatch):
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((40, 3))
+    rows = (np.arange(30), np.arange(30, 40))
+    table = rfm_tabular.Table("tiny", X, (X[:, 0] > 0).astype(int), rows, (rows,))
+    choice = rfm_tabular.Choice(False, 0.1, 5, 1.0)
+    M = np.diag([4.0, 1.0, 0.0])
+    ended_early = lambda *arguments, **options: iter([(SimpleNamespace(iteration=2, M=M), float("nan"))])  # noqa: E731
+    monkeypatch.setattr(rfm_tabular, "_machines", ended_early)
+    assert rfm_tabular.fold_accuracy(table, rows, choice, "FACT") == rfm_tabular._accuracy_of(table, rows, choice, M)
 
 
 def test_table_3_without_its_corpus_says_what_is_missing():

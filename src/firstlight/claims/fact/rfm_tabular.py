@@ -82,8 +82,9 @@ def fold_accuracy(table: Table, fold: tuple[Any, Any], choice: Choice, method: s
     rule = rules().get(method, rules()["NFA"])
     if metric is not None:
         return _accuracy_of(table, fold, choice, metric)
-    *_, (_, accuracy) = _machines(table, fold, choice.unit, choice.ridge, rule, choice.iteration, last=True)
-    return accuracy
+    *_, (machine, accuracy) = _machines(table, fold, choice.unit, choice.ridge, rule, choice.iteration, last=True)
+    # Fewer iterations than were chosen, where M ran away on the way: the last machine that could be solved.
+    return accuracy if machine.iteration == choice.iteration else _accuracy_of(table, fold, choice, machine.M)
 
 
 def tuned_metric(table: Table, choice: Choice, method: str):
@@ -312,6 +313,7 @@ TABLE_3 = Claim(
         "kernel regression without feature learning 83.71."
     ),
     check=tabular,
+    expected_verdict={"quick": "holds", "paper": "inconclusive"},
     tolerance=TOLERANCE,
     tolerance_reason=(
         "points of mean accuracy; the paper averages over eight larger sets as well, which are left out here, so that "

@@ -96,9 +96,11 @@ def _boundary_figure(orders, p50):
     return figure.curves(
         series,
         x=figure.Axis("group order M", scale="log"),
-        y=figure.Axis("data fraction at which half of the maxima survive", scale="log"),
+        y=figure.Axis("data fraction p₅₀", scale="log"),
         title="How much data keeps the maxima of the energy",
-        caption="A maximum survives if an ascent that starts there keeps its irrep, half way above chance or more.",
+        caption=(
+            "At p₅₀ half of the maxima survive: an ascent that starts there keeps its irrep, half way above chance."
+        ),
     )
 
 
