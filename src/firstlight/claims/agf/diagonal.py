@@ -245,7 +245,6 @@ def figure_8(setting: Setting) -> Outcome:
     """Two coordinates, one of which returns to dormancy and flips its sign."""
     import numpy as np
 
-    from firstlight.records import figure
     from firstlight.theories import agf
 
     turn = np.deg2rad(150.0)
@@ -274,6 +273,22 @@ def figure_8(setting: Setting) -> Outcome:
     }
     flipped = betas[1, 0] * betas[-1, 0] < 0 and any(0 in event.fallen for event in limit.events)
     ok = flipped and len(limit.events) == 3 and seen.time_error < 0.02
+    return Outcome(
+        "holds" if ok else "fails",
+        measured,
+        {"order": [0, 1, 0], "jump times, α = 1e-100": limit.jump_times},
+        evidence=(
+            "The eigenvalues 1 and 25 turned by 150° make [[7, 10.4], [10.4, 19]], with which nothing falls asleep; "
+            "the picture belongs to [[22.4, 7.4], [7.4, 3.6]], the Gram matrix of a Cholesky factor taken for X."
+        ),
+        figures=(_asleep_and_awake(runs, limit, end),),
+    )
+
+
+def _asleep_and_awake(runs, limit, end: float):
+    from firstlight.records import figure
+
+    betas = limit.parameters[:, :, 0]
     panels = [
         figure.curves(
             [
@@ -294,20 +309,10 @@ def figure_8(setting: Setting) -> Outcome:
             title="Coefficients",
         ),
     ]
-    shown = figure.panels(
+    return figure.panels(
         panels,
         title="A coefficient falls asleep and wakes with the other sign",
         caption="Gradient flow and the saddles of the limit: β₁ wakes, sleeps when β₂ wakes, and wakes negative.",
-    )
-    return Outcome(
-        "holds" if ok else "fails",
-        measured,
-        {"order": [0, 1, 0], "jump times, α = 1e-100": limit.jump_times},
-        evidence=(
-            "The eigenvalues 1 and 25 turned by 150° make [[7, 10.4], [10.4, 19]], with which nothing falls asleep; "
-            "the picture belongs to [[22.4, 7.4], [7.4, 3.6]], the Gram matrix of a Cholesky factor taken for X."
-        ),
-        figures=(shown,),
     )
 
 

@@ -124,19 +124,22 @@ def climb(
             break
     time, y = solver.t, solver.y
     if neuron is not None:
-        between = solver.dense_output()
-        start = solver.t_old if solver.t_old is not None else 0.0
-
-        def gap(t: float | int) -> float:
-            return float(ahead(between(t)[-K:]).max())
-
-        # A neuron that re-enters on the threshold has no earlier sign to bracket the root with.
-        time = root_scalar(gap, bracket=(start, solver.t), method="brentq").root if gap(start) < 0 else start
-        y = between(time)
+        time, y = _landing(solver, lambda y: float(ahead(y[-K:]).max()))
         neuron = int(ahead(y[-K:]).argmax())
     directions = y[:-K].reshape(K, -1)
     directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     return Climb(status, float(time), directions, y[-K:].copy(), neuron, steps)
+
+
+def _landing(solver: Any, gap: Callable[[np.ndarray], float]) -> tuple[float, np.ndarray]:
+    """When and where, within the last step, the gap closed."""
+    between = solver.dense_output()
+    start = solver.t_old if solver.t_old is not None else 0.0
+    # A neuron that re-enters on the threshold has no earlier sign to bracket the root with.
+    if gap(between(start)) >= 0:
+        return start, between(start)
+    time = root_scalar(lambda t: gap(between(t)), bracket=(start, solver.t), method="brentq").root
+    return time, between(time)
 
 
 def _stands_still(

@@ -72,18 +72,9 @@ def predict(
     _check_clock(eta)
     # Trial steps of the solvers may overflow and are then rejected; small products are faster on one thread.
     with np.errstate(over="ignore", invalid="ignore"), threadpool_limits(limits=1, user_api="blas"):
-        options = _Options(
-            groups,
-            tie,
-            dormancy,
-            constraint,
-            float(max_time),
-            20 * len(theta) if max_jumps is None else max_jumps,
-            learned,
-            stall,
-            tolerance,
-            progress,
-        )
+        jumps = 20 * len(theta) if max_jumps is None else max_jumps
+        until = (float(max_time), jumps, learned, stall)
+        options = _Options(groups, tie, dormancy, constraint, *until, tolerance, progress)
         return _alternate(problem, _State(problem, theta, eta, adaptive), options)
 
 

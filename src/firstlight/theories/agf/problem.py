@@ -151,17 +151,7 @@ def neurons(
     outputs = _outputs(function, parameters, X[0] if specific else X, Y.shape)
     each = jax.vmap(outputs, in_axes=(0, 0 if specific else None))
 
-    def total(theta: jax.Array, X: jax.Array, Y: jax.Array) -> jax.Array:
-        r = Y - each(theta, X).sum(0)
-        return jnp.sum(r * r) / (2 * len(Y))
-
-    def summed_utility(theta: jax.Array, X: jax.Array, r: jax.Array) -> tuple[jax.Array, jax.Array]:
-        U = jnp.einsum("knm,nm->k", each(theta, X), r) / len(r)
-        return U.sum(), U
-
-    cost = jax.jit(jax.value_and_grad(total))
-    left = jax.jit(lambda theta, X, Y: Y - each(theta, X).sum(0))
-    slope = jax.jit(jax.grad(summed_utility, has_aux=True))
+    cost, left, slope = _compiled(each)
     dtype = np.float32 if single else np.float64
     with jax.enable_x64(True):
         on_device = jnp.asarray(X, dtype), jnp.asarray(Y, dtype)
@@ -187,6 +177,21 @@ def neurons(
         name=name,
     )
     return found if kappa is not None else replace(found, kappa=detect_kappa(found))
+
+
+def _compiled(each: Callable[..., Any]) -> tuple[Callable[..., Any], ...]:
+    """(θ, X, Y) ↦ (L, ∇L) and the residual, and (θ, X, r) ↦ (∇U, U), from the outputs of each neuron."""
+
+    def total(theta: jax.Array, X: jax.Array, Y: jax.Array) -> jax.Array:
+        r = Y - each(theta, X).sum(0)
+        return jnp.sum(r * r) / (2 * len(Y))
+
+    def summed_utility(theta: jax.Array, X: jax.Array, r: jax.Array) -> tuple[jax.Array, jax.Array]:
+        U = jnp.einsum("knm,nm->k", each(theta, X), r) / len(r)
+        return U.sum(), U
+
+    left = jax.jit(lambda theta, X, Y: Y - each(theta, X).sum(0))
+    return jax.jit(jax.value_and_grad(total)), left, jax.jit(jax.grad(summed_utility, has_aux=True))
 
 
 def closed_form(
