@@ -93,6 +93,10 @@ def features_and_energies(setting: Setting) -> Outcome:
     )
 
 
+LEARNS = 0.7
+"""Test loss, in units of that of the zero network, below which a network has learned something of the table."""
+
+
 def muon_with_few_nodes(setting: Setting) -> Outcome:
     """Figure 6: the test loss of Adam and of Muon when there are few hidden nodes, each at its best rate."""
     import numpy as np
@@ -118,6 +122,12 @@ def muon_with_few_nodes(setting: Setting) -> Outcome:
     best = {(name, K): min(rates[name], key=lambda rate: last[name, K, rate]) for name in rates for K in widths}
     reached = {key: last[*key, rate] for key, rate in best.items()}
     lower = [reached["Muon", K] < reached["Adam", K] for K in widths]
+    learned = [
+        low for low, K in zip(lower, widths, strict=True) if min(reached["Muon", K], reached["Adam", K]) < LEARNS
+    ]
+    verdict = _verdict(setting, all(lower))
+    if verdict == "fails" and learned and all(learned):
+        verdict = "holds-as-corrected"
     step = np.asarray(outcomes[0].record.table.step)
     panels = []
     for K in widths:
@@ -127,7 +137,7 @@ def muon_with_few_nodes(setting: Setting) -> Outcome:
     shown = panels[0] if len(panels) == 1 else figure.panels(panels, columns=2, title="Few hidden nodes: Adam and Muon")
     tried = " and ".join(f"{name} of {', '.join(f'{r:g}' for r in tried)}" for name, tried in rates.items())
     return Outcome(
-        _verdict(setting, all(lower)),
+        verdict,
         {
             "test loss at the end": {f"{name}, K = {K}": value for (name, K), value in reached.items()},
             "Muon lower, by width": [bool(x) for x in lower],
@@ -136,11 +146,16 @@ def muon_with_few_nodes(setting: Setting) -> Outcome:
         {"Muon lower, by width": [True] * len(lower)},
         evidence=(
             f"{_SMALL[setting.scale]}{group}, {fraction:.0%} of the pairs, {steps} epochs, decay {decay}, {len(seeds)} "
-            f"seeds. The paper prints no rates, and the order depends on them; here each has the best, {tried}."
+            f"seeds. The paper prints no rates, and the order depends on them; here each has the best, {tried}. "
+            f"Losses, Adam and Muon: {', '.join(_pair(K, reached) for K in widths)}."
         ),
         figures=(shown,),
         seeds=seeds,
     )
+
+
+def _pair(K: int, reached) -> str:
+    return f"{reached['Adam', K]:.3g} and {reached['Muon', K]:.3g} at K = {K}"
 
 
 def more_layers(setting: Setting) -> Outcome:
@@ -220,8 +235,13 @@ FIGURE_6 = Claim(
     title="Muon with few hidden nodes",
     locator="Figure 6",
     statement="Modular addition with M = 71 and few hidden nodes: Muon reaches a lower test loss than Adam.",
+    corrected=(
+        "So it is where nodes suffice to learn part of the table, each optimizer at its best rate: K = 64, 128, 256. "
+        "At K = 32 neither learns it, and Adam ends lower."
+    ),
+    counterexample="K = 32, best of four rates each, three seeds: test loss 0.809 with Adam, 0.813 with Muon.",
     check=muon_with_few_nodes,
-    expected_verdict={"quick": "inconclusive", "paper": "holds"},
+    expected_verdict={"quick": "inconclusive", "paper": "holds-as-corrected"},
 )
 FIGURE_7 = Claim(
     id="li2.figure-7",
