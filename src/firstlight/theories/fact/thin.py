@@ -14,7 +14,7 @@ class Thin:
     >>> Q = jnp.array([[0.6], [0.8]])
     >>> one, two = Thin(jnp.array([[2.0]]), Q), Thin(jnp.array([[3.0, 4.0]]), Q, one_sided=True)
     >>> round(float(one.inner(two)), 5), round(float(one.pearson(one)), 5)
-    (20.0, 1.0)
+    (10.0, 1.0)
     """
 
     matrix: Float[Array, "r s"]
