@@ -25,7 +25,7 @@ def staircase_to_slide(setting: Setting) -> Outcome:
         steps = agf.predict(problem, theta, max_jumps=setting.choose(quick=2, paper=width), tolerance=1e-4)
         last = float(steps.jump_times[-1]) if steps.events else 1.0
         times = np.linspace(0.0, 1.3 * last, setting.choose(quick=150, paper=400))
-        run = agf.follow(problem, theta, times, rtol=5e-4)
+        run = agf.follow(problem, theta, times, rtol=setting.choose(quick=2e-3, paper=5e-4))
         scores[str(width)] = steps.distance(run)
         slides[str(width)] = _largest_fall(run.times, run.loss)
         seen = steps.compare(run).frame
