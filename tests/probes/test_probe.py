@@ -113,14 +113,18 @@ def test_wrapped_models_and_structured_outputs():
         probes.probe(model, batches, lambda made, y: nn.functional.mse_loss(made[0], y), 0.1)
 
 
+def projected(model, batches, weight, seeds, options):
+    """The exact AGOP, the layer as drawn with each seed, the error these state and the one they have."""
+    exact = probes.probe(model, batches, outputs="exact", **options)[weight].matrices["AGOP"]
+    drawn = [probes.probe(model, batches, seed=seed, **options)[weight] for seed in range(seeds)]
+    errors = [np.linalg.norm(one.matrices["AGOP"] - exact) / np.linalg.norm(exact) for one in drawn]
+    return exact, drawn, np.mean([one.agop_error for one in drawn]), math.sqrt(np.mean(np.square(errors)))
+
+
 def test_projections_are_unbiased_and_their_error_is_stated():
     model, batches = network(5, 8, 40).double(), [(torch.randn(64, 5).double(), torch.randn(64, 40).double())]
     options = {"loss_fn": nn.MSELoss(), "weight_decay": 0.1, "keep_matrices": True}
-    exact = probes.probe(model, batches, outputs="exact", **options)["0.weight"].matrices["AGOP"]
-    drawn = [probes.probe(model, batches, seed=seed, **options)["0.weight"] for seed in range(40)]
-    errors = [np.linalg.norm(one.matrices["AGOP"] - exact) / np.linalg.norm(exact) for one in drawn]
-    stated = np.mean([one.agop_error for one in drawn])
-    rms = math.sqrt(np.mean(np.square(errors)))
+    exact, drawn, stated, rms = projected(model, batches, "0.weight", 40, options)
     assert 0.6 * stated < rms < 1.1 * stated
     mean = np.mean([one.matrices["AGOP"] for one in drawn], axis=0)
     assert np.linalg.norm(mean - exact) / np.linalg.norm(exact) < 3 * rms / math.sqrt(40)
@@ -143,11 +147,7 @@ def test_the_stated_error_covers_a_weight_used_many_times():
 
     model, batches = Recurrent().double(), [(torch.randn(16, 4).double(), torch.randn(16, 20).double())]
     options = {"loss_fn": nn.MSELoss(), "weight_decay": 0.1, "keep_matrices": True}
-    exact = probes.probe(model, batches, outputs="exact", **options)["again.weight"].matrices["AGOP"]
-    drawn = [probes.probe(model, batches, seed=seed, **options)["again.weight"] for seed in range(20)]
-    errors = [np.linalg.norm(one.matrices["AGOP"] - exact) / np.linalg.norm(exact) for one in drawn]
-    stated = np.mean([one.agop_error for one in drawn])
-    rms = math.sqrt(np.mean(np.square(errors)))
+    *_, stated, rms = projected(model, batches, "again.weight", 20, options)
     assert 0.4 * stated < rms < 1.2 * stated
 
 

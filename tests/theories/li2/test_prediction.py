@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from firstlight import features, groups
+from firstlight import features, groups, runs
+from firstlight.records import RunSpec
 from firstlight.theories import li2
 from firstlight.theories.li2 import prediction
 
@@ -137,19 +138,54 @@ def test_the_boundary_lies_between_failures_and_successes_of_training(name, belo
     assert below * np.exp(-error) < p < above * np.exp(error)
 
 
+UNSEEN = ("Z13", "Z26", "Z29", "Z37", "Z3xZ5", "Z4xZ6", "D7", "D11", "SL(2,3)", "Dic5")
+
+
+def _unseen():
+    return pd.read_csv(Path(__file__).with_name("unseen_runs.csv"))
+
+
+@pytest.mark.soak
+def test_the_unseen_runs_are_found_again():
+    """Draws the forty settings anew and trains them: what `unseen_runs.csv` holds, the epochs to a tenth."""
+    random, specs = np.random.default_rng(2026), []
+    for i in range(40):
+        fraction, width = round(random.uniform(0.25, 0.95), 3), int(random.choice([64, 128, 256, 512]))
+        decay = round(10 ** random.uniform(-4.5, -2), 6)
+        fields = {
+            "task": {"group": UNSEEN[i % len(UNSEEN)], "split": {"fraction": fraction}},
+            "model": {"width": width, "activation": str(random.choice(["quadratic", "quadratic", "relu"]))},
+            "optimizer": {"learning_rate": 2e-3, "weight_decay": decay},
+            "steps": 4000,
+            "recording": {"every": 50},
+            "stop": [{"observable": "test_accuracy", "at_least": 0.99}],
+            "seed": 100 + i,
+        }
+        specs.append(RunSpec.model_validate(fields))
+    kept = _unseen()
+    assert [s.task.group for s in specs] == kept["group"].tolist()
+    assert [s.model.width for s in specs] == kept["width"].tolist()
+    assert [s.model.activation for s in specs] == kept["activation"].tolist()
+    np.testing.assert_allclose([s.optimizer.weight_decay for s in specs], kept["decay"])
+    assert [len(runs.resolve(s).lane.split.train) for s in specs] == kept["n"].tolist()
+    records = [runs.compute([s], progress="off", keep_weights=False)[0].record for s in specs]
+    epochs = np.array([np.nan if (t := r.summary["generalised_at"]) is None else t for r in records])
+    np.testing.assert_allclose(epochs, kept["generalised_at"], rtol=0.1)
+
+
 def test_forty_runs_that_the_constants_have_not_seen():
     """Groups, sizes, decays and activations drawn at random and predicted before they were trained.
 
     Ten groups, none of those the constants come from; Adam with rate 2e-3, at most 4000 epochs, one seed each.
     """
-    runs = pd.read_csv(Path(__file__).with_name("unseen_runs.csv"))
+    found = _unseen()
     told = [
         li2.predict(r.group, n=r.n, K=r.width, eta=r.n * r.decay / 2, activation=r.activation, learning_rate=2e-3)
-        for r in runs.itertuples()
+        for r in found.itertuples()
     ]
-    chance, generalised = np.array([t.probability for t in told]), runs["generalised_at"].notna()
+    chance, generalised = np.array([t.probability for t in told]), found["generalised_at"].notna()
     assert ((chance > 0.5) == generalised).sum() >= 37  # of 40; none was promised that did not come
     assert generalised[chance > 0.5].all()
     assert np.mean((chance - generalised) ** 2) < 0.07  # always saying 23/40 would have 0.24
-    took = (runs["generalised_at"] / [t.epochs for t in told])[generalised & (chance > 0.5)]
+    took = (found["generalised_at"] / [t.epochs for t in told])[generalised & (chance > 0.5)]
     assert ((took > 0.5) & (took < 2.05)).sum() >= 15  # of 20; the others up to twelve times faster, six slower
