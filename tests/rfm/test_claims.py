@@ -14,8 +14,14 @@ from firstlight.rfm import exact
     "check", [rfm_identities.fact_from_coefficients, rfm_identities.envelope, rfm_algorithm.as_printed]
 )
 def test_a_wrong_fact_is_noticed(monkeypatch, check):
-    right = exact.spread
-    monkeypatch.setattr(exact, "spread", lambda *args: 1.001 * right(*args))
+    spread, gradient_products = exact.spread, exact.gradient_products
+    monkeypatch.setattr(exact, "spread", lambda *args: 1.001 * spread(*args))
+
+    def wrong(*args):
+        pull, agop = gradient_products(*args)
+        return 1.001 * pull, agop
+
+    monkeypatch.setattr(exact, "gradient_products", wrong)
     assert check(Setting()).status == "fails"
 
 

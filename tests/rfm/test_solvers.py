@@ -14,9 +14,11 @@ from firstlight.rfm import (
     best_ridge,
     loo_errors,
     median_bandwidth,
+    pairs,
 )
 from firstlight.rfm.matrices import pair_products
 from firstlight.rfm.ridge import RUNGS
+from firstlight.rfm.threads import in_parallel
 
 ALL = sorted(KERNELS)
 
@@ -64,6 +66,34 @@ def test_feature_matrices_are_those_of_whole_matrices(problem, name):
         whole = features.kernel_agop(X, M, D, solution.alpha, radial=radial, centred=centred, form="outputs")
         solver.load(M)
         np.testing.assert_allclose(solver.matrices(solution, centred=centred).agop, whole, rtol=1e-8, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_half_a_matrix_of_several_blocks_is_the_whole_one(name):
+    rng = np.random.default_rng(2)
+    X, M, kernel = rng.standard_normal((700, 3)), np.diag([1.0, 0.5, 2.0]), KERNELS[name](3.0)
+    assert len(list(pairs.blocks(700, 700))) > 1
+    X -= X.mean(axis=0)
+    K, whole = np.empty((700, 700)), pairs.values(kernel, X, X, M)
+    pairs.own_values(kernel, X, M, K)
+    np.testing.assert_allclose(K, whole, rtol=1e-12, atol=1e-12)
+    K[np.triu_indices(700, 1)] = -1.0
+    pairs.own_slopes(kernel, X, M, K)
+    np.testing.assert_allclose(K, pairs.slopes(kernel, X, X, M), rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_fact_is_the_same_with_agop_and_without(problem, name):
+    found = []
+    for agop in (True, False):
+        solver = loaded(problem, name)
+        found.append(solver.matrices(solver.solve(0.1), agop=agop).fact)
+    np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-10)
+
+
+def test_blocks_within_blocks_do_not_wait_for_each_other():
+    inner = lambda part: in_parallel(lambda block: block.stop, pairs.blocks(part.stop, 1, 1))  # noqa: E731
+    assert in_parallel(inner, pairs.blocks(12, 1, 1)) == [list(range(1, n + 1)) for n in range(1, 13)]
 
 
 @pytest.mark.parametrize("name", ["gaussian", "quadratic"])

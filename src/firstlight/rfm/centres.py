@@ -118,9 +118,10 @@ class CentreSolver:
         total = spread(rows, self._slopes, self.X, self.C, solution.alpha, beta, radial) - inner / 2
         products = None
         if agop:
-            products = gradient_products(
-                rows, self._slopes, self.X, self.C, self.M, beta, self.weights, radial, centred
-            ).astype(np.float64)
+            _, products = gradient_products(
+                rows, self._slopes, self.X, self.C, self.M, solution.alpha, beta, self.weights, radial, centred
+            )
+            products = products.astype(np.float64)
         return FeatureMatrices((self.M @ total).astype(np.float64), products)
 
     def predict(self, solution: Solution, Z: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "q c"]:

@@ -11,7 +11,7 @@ from scipy.linalg import get_lapack_funcs
 
 from firstlight.rfm.kernels import Kernel
 from firstlight.rfm.matrices import FeatureMatrices, gradient_products, pair_products, spread
-from firstlight.rfm.pairs import blocks, mirror, slopes, values
+from firstlight.rfm.pairs import blocks, mirror, own_slopes, own_values, values
 from firstlight.rfm.solution import NotPositiveDefinite, Solution
 from firstlight.rfm.threads import in_parallel
 
@@ -52,7 +52,7 @@ class ExactSolver:
     def load(self, M: Float[np.ndarray, "d d"]) -> None:
         """Compute K for the metric M."""
         self.M, K = M.astype(self.X.dtype, copy=False), self._square
-        values(self.kernel, self.X, self.X, self.M, K)
+        own_values(self.kernel, self.X, self.M, K)
         if self.kernel.radial:
             np.fill_diagonal(K, 1)
         self._diagonal = K.diagonal().copy()
@@ -116,15 +116,17 @@ class ExactSolver:
         (n, d), c = self.X.shape, alpha.shape[1]
 
         rows = list(blocks(n, n + c * d, 1 << 19))
-        fact = self.M @ spread(rows, D.__getitem__, self.X, self.X, alpha, alpha, radial) / 2
-        products = None
-        if agop and c * d > n:
-            products = pair_products(D, self.X, self.M, alpha, self.weights, radial, centred)
-        elif agop:
-            products = gradient_products(
-                rows, D.__getitem__, self.X, self.X, self.M, alpha, self.weights, radial, centred
+        if agop and c * d <= n:
+            # Of Σ_ij Ω_ij(x_i − x_j)(x_i − x_j)ᵀ one half is the other's transpose, and the gradients hold it.
+            pull, products = gradient_products(
+                rows, D.__getitem__, self.X, self.X, self.M, alpha, alpha, self.weights, radial, centred
             )
-        return FeatureMatrices(fact.astype(np.float64), None if products is None else products.astype(np.float64))
+            return FeatureMatrices((self.M @ (pull + pull.T) / 2).astype(np.float64), products.astype(np.float64))
+        fact = (self.M @ spread(rows, D.__getitem__, self.X, self.X, alpha, alpha, radial) / 2).astype(np.float64)
+        if not agop:
+            return FeatureMatrices(fact, None)
+        products = pair_products(D, self.X, self.M, alpha, self.weights, radial, centred)
+        return FeatureMatrices(fact, products.astype(np.float64))
 
     def predict(self, solution: Solution, Z: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "q c"]:
         """f at new rows."""
@@ -133,9 +135,7 @@ class ExactSolver:
     def _slopes(self) -> Float[np.ndarray, "n n"]:
         D = self._square
         np.fill_diagonal(D, self._diagonal)
-        if self.kernel.slopes_from_values:
-            mirror(D)
-        slopes(self.kernel, self.X, self.X, self.M, D)
+        own_slopes(self.kernel, self.X, self.M, D)
         if self.kernel.radial:
             np.fill_diagonal(D, 0)
         return D

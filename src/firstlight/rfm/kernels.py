@@ -45,7 +45,7 @@ class Kernel(ABC):
 
     @abstractmethod
     def values(self, u: Block) -> None:
-        """Replace u by k(u)."""
+        """Replace u by k(u); a radial kernel is never given u below 0."""
 
     @abstractmethod
     def slopes(self, block: Block) -> None:
@@ -62,7 +62,6 @@ class Laplace(Kernel):
     """
 
     def values(self, u: Block) -> None:
-        np.maximum(u, 0, out=u)
         np.sqrt(u, out=u)
         u *= -1 / self.bandwidth
         np.exp(u, out=u)
@@ -86,7 +85,6 @@ class Gaussian(Kernel):
     """
 
     def values(self, u: Block) -> None:
-        np.maximum(u, 0, out=u)
         u *= -0.5 / self.bandwidth**2
         np.exp(u, out=u)
 

@@ -64,35 +64,38 @@ def gradient_products(
     X: Rows,
     C: Centres,
     M: Metric,
+    alpha: Float[np.ndarray, "n c"],
     beta: Float[np.ndarray, "m c"],
     weights: Float[np.ndarray, " n"],
     radial: bool,
     centred: bool,
-) -> Metric:
-    r"""AGOP = Σ_i w_i ∇f(x_i)∇f(x_i)ᵀ/Σ_i w_i, minus the products of the mean gradients if `centred`.
+) -> tuple[Metric, Metric]:
+    r"""Σ_il α_il x_i g_ilᵀ and AGOP = M(Σ_il w_i g_il g_ilᵀ/Σ_i w_i)M, where Mg_il = ∇f_l(x_i).
 
-    $$\nabla f_l(x_i) = M\sum_j D_{ij}\beta_{jl}(x_i - c_j)\text{ (radial)}, \qquad
-      \nabla f_l(x_i) = M\sum_j D_{ij}\beta_{jl}c_j\text{ (inner product)}$$
+    $$g_{il} = \sum_j D_{ij}\beta_{jl}(x_i - c_j)\text{ (radial)}, \qquad
+      g_{il} = \sum_j D_{ij}\beta_{jl}c_j\text{ (inner product)}$$
+
+    With `centred`, AGOP is without the products of the mean gradients.
     """
     (m, d), c = C.shape, beta.shape[1]
-    XM, CM = X @ M, C @ M
-    moved = (beta[:, :, None] * CM[:, None, :]).reshape(m, c * d)
+    moved = (beta[:, :, None] * C[:, None, :]).reshape(m, c * d)
     uniform = bool((weights == 1).all())
 
-    def part(block: slice) -> tuple[np.ndarray, np.ndarray]:
+    def part(block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         D = slopes(block)
         G = (D @ moved).reshape(-1, c, d)
         if radial:
-            np.subtract((D @ beta)[:, :, None] * XM[block, None, :], G, out=G)
+            np.subtract((D @ beta)[:, :, None] * X[block, None, :], G, out=G)
+        pull = X[block].T @ np.matmul(alpha[block, None, :], G)[:, 0]
         mean = np.tensordot(weights[block], G, axes=1) if centred else np.zeros((c, d))
         if not uniform:
             G *= np.sqrt(weights[block])[:, None, None]
         G = G.reshape(-1, d)
-        return G.T @ G, mean
+        return pull, G.T @ G, mean
 
-    total, mean = (sum(parts, np.zeros(1)) for parts in zip(*in_parallel(part, rows), strict=True))
+    pull, total, mean = (sum(parts, np.zeros(1)) for parts in zip(*in_parallel(part, rows), strict=True))
     mass = weights.sum(dtype=np.float64)
-    return total / mass - (mean.T @ mean) / mass**2
+    return pull, M @ (total / mass - (mean.T @ mean) / mass**2) @ M
 
 
 def pair_products(

@@ -34,17 +34,16 @@ def in_parallel(call: Callable[[slice], Result], slices: Iterable[slice]) -> lis
     [2, 5]
     """
     parts = list(slices)
-    workers = min(len(parts), cores())
-    if workers < 2:
+    if min(len(parts), cores()) < 2 or getattr(_WORKER, "busy", False):
         return [call(part) for part in parts]
-    with _one_blas_thread(), ThreadPoolExecutor(workers) as pool:
-        return list(pool.map(call, parts))
+    with _one_blas_thread():
+        return list(_pool(cores(), os.getpid()).map(call, parts))
 
 
 def cores() -> int:
     """How many threads may run: the processors there are, or fewer if OMP_NUM_THREADS says so."""
     said = os.environ.get("OMP_NUM_THREADS", "")
-    return min(cpu_count(), int(said)) if said.isdigit() and int(said) > 0 else cpu_count()
+    return min(_processors(), int(said)) if said.isdigit() and int(said) > 0 else _processors()
 
 
 class _Limit:
@@ -72,6 +71,19 @@ def _one_blas_thread() -> Iterator[None]:
             _LIMIT.callers -= 1
             if _LIMIT.callers == 0:
                 _LIMIT.held.restore_original_limits()
+
+
+# It reads the machine's files, a quarter of a millisecond each time.
+_processors = functools.cache(cpu_count)
+
+_WORKER = threading.local()
+"""Whether this thread is one of the pool's, which must not wait for others of the pool."""
+
+
+@functools.cache
+def _pool(workers: int, process: int) -> ThreadPoolExecutor:
+    """Kept: starting threads takes as long as a small block. A forked process has none of its parent's."""
+    return ThreadPoolExecutor(workers, initializer=lambda: setattr(_WORKER, "busy", True))
 
 
 @functools.cache
