@@ -71,7 +71,7 @@ def _fit_xrfm(data: str, solver: str | None) -> tuple[dict[str, float], float]:
     rows = X.astype(np.float32), X_valid.astype(np.float32)
     few = slice(0, 200)
     model.fit(rows[0][few], targets[0][few], rows[1][few], targets[1][few])
-    seconds = _timed(lambda: model.fit(rows[0], targets[0], rows[1], targets[1]))
+    seconds = _timed(lambda: model.fit(rows[0], targets[0], rows[1], targets[1]), len(X))
     predicted = np.asarray(model.predict(X_test.astype(np.float32))).reshape(len(X_test), -1)[:, 0]
     return seconds, _score(classify, predicted, y_test)
 
@@ -92,18 +92,22 @@ def _fit_ours(data: str) -> tuple[dict[str, float], float]:
         normalize="max",
     )
     model.fit(X[:200], y[:200])
-    seconds = _timed(lambda: model.fit(X, y))
+    seconds = _timed(lambda: model.fit(X, y), len(X))
     return seconds, _score(data == "digits", model.predict(X_test), y_test)
 
 
-def _timed(call: Callable) -> dict[str, float]:
+def _timed(call: Callable, rows: int) -> dict[str, float]:
     """Seconds on the clock, and of the processors: on a busy machine those are the fairer comparison.
 
-    Both have fitted 200 rows before, so that what a library does once in a process does not count.
+    Both have fitted 200 rows before, so that what a library does once in a process does not count; of few rows, which
+    take less time than memory does to come from the system, the best of three fits is taken.
     """
-    start, spent = time.perf_counter(), time.process_time()
-    call()
-    return {"seconds": time.perf_counter() - start, "processor": time.process_time() - spent}
+    found = []
+    for _ in range(3 if rows < 2000 else 1):
+        start, spent = time.perf_counter(), time.process_time()
+        call()
+        found.append({"seconds": time.perf_counter() - start, "processor": time.process_time() - spent})
+    return min(found, key=lambda one: one["seconds"])
 
 
 def _score(classify: bool, predicted, y) -> float:

@@ -16,6 +16,7 @@ from firstlight.features.content import (
     chance_purity,
     dominates,
     irrep_content,
+    node_shares,
     purity,
 )
 from firstlight.features.energy import GroupEnergy, energy, energy_gradient, numpy_activation
@@ -78,6 +79,7 @@ __all__ = [
     "matrix_power",
     "maxima",
     "nfm",
+    "node_shares",
     "numpy_activation",
     "pearson",
     "pulled_back",

@@ -64,6 +64,21 @@ def purity(content: Float[Any, "K C"]) -> Float[Any, " K"]:
     return content.__array_namespace__().max(content[:, 1:], axis=1)
 
 
+def node_shares(W: Float[Any, "N K"]) -> Float[Any, " K"]:
+    """‖w_j‖²/‖W‖², by which nodes count in a mean over them; equal where all are zero.
+
+    Weight decay puts out nodes that learn nothing. Their direction is defined still, and means nothing.
+
+    >>> import numpy as np
+    >>> node_shares(np.array([[3.0, 0.0, 1e-9], [4.0, 5.0, 0.0]])).round(6)
+    array([0.5, 0.5, 0. ])
+    """
+    xp = W.__array_namespace__()
+    squares = xp.sum(W**2, axis=0)
+    total = xp.sum(squares)
+    return xp.where(total > 0, squares / xp.where(total > 0, total, 1.0), 1 / W.shape[1])
+
+
 def chance_content(group: Group) -> Float[np.ndarray, " C"]:
     """The share of every real component in weights without direction: its size over M.
 

@@ -61,7 +61,9 @@ def test_every_column_is_what_it_says(activation, group, deep):
     assert values["li2.step_V"] == pytest.approx(distance, rel=1e-9)
     content = features.irrep_content(W, split.task.group)
     np.testing.assert_allclose(values["li2.content"], content, atol=1e-12)
-    assert values["li2.purity"] == pytest.approx(content[:, 1:].max(1).mean())
+    purity = np.average(content[:, 1:].max(1), weights=(W**2).sum(0))
+    assert values["li2.purity"] == pytest.approx(purity)
+    np.testing.assert_allclose(values["li2.irreps"], np.average(content, axis=0, weights=(W**2).sum(0)), rtol=1e-9)
 
 
 def test_energies_are_those_of_unit_nodes_where_the_activation_is_homogeneous():
@@ -70,6 +72,7 @@ def test_energies_are_those_of_unit_nodes_where_the_activation_is_homogeneous():
         W = np.asarray(model.W, np.float64)
         E = features.energy(W / np.linalg.norm(W, axis=0), split.task.group, activation, rows=split.train)
         np.testing.assert_allclose(values["li2.energies"], E, rtol=1e-9)
+        assert values["li2.energy"] == pytest.approx(np.average(E, weights=(W**2).sum(0)))
 
 
 def test_repulsion_is_the_share_of_the_other_nodes():

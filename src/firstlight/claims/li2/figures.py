@@ -44,53 +44,78 @@ def features_and_energies(setting: Setting) -> Outcome:
     from firstlight import features, groups, runs
     from firstlight.records import figure
 
-    group, fraction, width = setting.choose(quick=("Z17", 0.42, 128), paper=("Z127", 0.2, 2048))
+    group, width = setting.choose(quick=("Z17", 128), paper=("Z127", 2048))
+    fractions = setting.choose(quick=(0.42,), paper=(0.2, 0.12))
     rates = setting.choose(quick=(1e-2, 1e-1), paper=(1e-3, 2e-3, 5e-3))
     steps, decay = setting.choose(quick=(800, 1e-3), paper=(3000, 2e-4))
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=5)))
     optimizers = [{"learning_rate": rate, "weight_decay": decay} for rate in rates]
-    specs = [_spec(group, fraction, width, steps, optimizer, s) for optimizer in optimizers for s in seeds]
+    specs = [_spec(group, f, width, steps, optimizer, s) for f in fractions for optimizer in optimizers for s in seeds]
     outcomes = _compute(setting, specs, keep_weights=True)
     known = groups.parse(group)
-    facts, shown = {r: {"purity": [], "energy": [], "test": []} for r in rates}, []
+    facts = {(f, r): {"purity": [], "energy": [], "test": [], "best test": []} for f in fractions for r in rates}
+    panels = []
     for spec, outcome in zip(specs, outcomes, strict=True):
         W = np.asarray(outcome.weights["final"]["W"], float)
-        W /= np.linalg.norm(W, axis=0)
-        rows = runs.resolve(spec).lane.split.train
-        one = facts[spec.optimizer.learning_rate]
-        one["purity"].append(float(features.purity(features.irrep_content(W, known)).mean()))
-        one["energy"].append(float(features.energy(W, known, rows=rows).mean()))
-        one["test"].append(float(outcome.record.table["test_accuracy"][-1]))
+        shares = features.node_shares(W)
+        W /= np.maximum(np.linalg.norm(W, axis=0), np.finfo(float).tiny)
+        rows, test = runs.resolve(spec).lane.split.train, outcome.record.table["test_accuracy"]
+        fraction, rate = spec.task.split.fraction, spec.optimizer.learning_rate
+        one = facts[fraction, rate]
+        one["purity"].append(float(np.average(features.purity(features.irrep_content(W, known)), weights=shares)))
+        one["energy"].append(float(np.average(features.energy(W, known, rows=rows), weights=shares)))
+        one["test"].append(float(test[-1]))
+        one["best test"].append(float(np.max(test)))
         if spec.seed == seeds[0]:
-            shown.append((f"learning rate {spec.optimizer.learning_rate:g}", W[: known.order, :6].T))
-    mean = {r: {name: float(np.mean(v)) for name, v in one.items()} for r, one in facts.items()}
-    small, large = mean[rates[0]], mean[rates[-1]]
+            strongest = W[: known.order, np.argsort(-shares)[:3]].T
+            panels.append(_nodes_figure(strongest, known.order, f"{fraction:.0%} of the pairs, rate {rate:g}"))
+    mean = {key: {name: float(np.mean(v)) for name, v in one.items()} for key, one in facts.items()}
+    small, large = mean[fractions[0], rates[0]], mean[fractions[0], rates[-1]]
     parts = {
-        "Fourier features at the small rate": small["purity"] > large["purity"],
-        "higher energy at the large rate": large["energy"] > small["energy"],
-        "the small rate generalises more": small["test"] > large["test"],
+        "Fourier features at the small rate": small["purity"] > large["purity"] + 0.05,
+        "higher energy at the large rate": large["energy"] > 1.01 * small["energy"],
+        "the small rate generalises more": small["test"] > large["test"] + 0.05,
     }
-    panels = [
-        figure.curves(
-            [figure.Series(f"node {i}", np.arange(known.order), w) for i, w in enumerate(nodes[:3])],
-            x="element g",
-            y="weight a(g), unit nodes",
-            title=title,
-        )
-        for title, nodes in shown
-    ]
+    verdict = _verdict(setting, all(parts.values()))
+    nearer = mean[fractions[-1], rates[0]]["best test"] - mean[fractions[-1], rates[-1]]["best test"]
+    if verdict == "fails" and nearer > 0.1:
+        verdict = "holds-as-corrected"
+    told = "; ".join(
+        f"{f:.0%}, rate {r:g}: purity {one['purity']:.2f}, energy {one['energy']:.3g}, test accuracy {one['test']:.2f} "
+        f"in the end and {one['best test']:.2f} at best"
+        for (f, r), one in mean.items()
+    )
     return Outcome(
-        _verdict(setting, all(parts.values()), grows=parts["the small rate generalises more"]),
-        parts | {f"rate {r:g}": one for r, one in mean.items()},
+        verdict,
+        parts | {f"{f:.0%}, rate {r:g}": one for (f, r), one in mean.items()},
         dict.fromkeys(parts, True),
         evidence=(
-            f"{_SMALL[setting.scale]}{group}, {fraction:.0%} of the pairs, K = {width}, decay {decay}, Adam, {steps} "
-            f"epochs, {len(seeds)} seeds. Energy {small['energy']:.3g} at "
-            f"rate {rates[0]:g}, {large['energy']:.3g} at {rates[-1]:g}."
+            f"{_SMALL[setting.scale] if verdict == 'inconclusive' else ''}{group}, K = {width}, decay {decay}, Adam, "
+            f"{steps} epochs, {len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'}; nodes count by the square of "
+            f"their norm. {told}."
         ),
-        figures=(figure.panels(panels, columns=3, title="Features by learning rate"),),
+        figures=(figure.panels(panels, columns=len(rates), title="The strongest nodes by learning rate"),),
         seeds=seeds,
     )
+
+
+def _nodes_figure(nodes, order: int, title: str):
+    import numpy as np
+
+    from firstlight.records import figure
+
+    series = [figure.Series(f"node {i + 1}", np.arange(order), _unrolled(a)) for i, a in enumerate(nodes)]
+    return figure.curves(series, x=f"kg mod {order}, k the node's main frequency", y="weight a(g)", title=title)
+
+
+def _unrolled(a):
+    """Weights in the order of kg, with k the frequency they have most of: a Fourier feature becomes one wave."""
+    import numpy as np
+
+    k = 1 + int(np.argmax(np.abs(np.fft.rfft(a))[1:]))
+    unrolled = np.empty_like(a)
+    unrolled[np.arange(len(a)) * k % len(a)] = a
+    return unrolled
 
 
 LEARNS = 0.7
@@ -234,8 +259,18 @@ FIGURE_5 = Claim(
         "Modular addition, M = 127, n = 3225: Adam with learning rates 0.001 and 0.002 finds generalisable solutions "
         "(Fourier bases) with low energy, with 0.005 non-generalisable ones with much higher energy."
     ),
+    corrected=(
+        "Rates differ at the boundary only: at 12 % of the pairs the smallest comes near generalising before it "
+        "memorises, the largest memorises at once. At the printed 20 % all three end in the same Fourier features with "
+        "one energy."
+    ),
+    counterexample=(
+        "M = 127, K = 2048, decay 2e-4, one seed, rates 0.001 and 0.005: at 20 % purity 0.99 and 0.99, energy 1.38 and "
+        "1.38, test accuracy 1 and 1; at 12 % test accuracy 0.40 and 0.01 at best; at 13.5 % 1 and 1; at 10 % 0.01 "
+        "both."
+    ),
     check=features_and_energies,
-    expected_verdict={"quick": "inconclusive", "paper": "holds"},
+    expected_verdict={"quick": "holds", "paper": "holds-as-corrected"},
 )
 FIGURE_6 = Claim(
     id="li2.figure-6",

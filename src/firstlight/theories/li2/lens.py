@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from firstlight import flow
-from firstlight.features import centred, dominates, irrep_content, purity
+from firstlight.features import centred, dominates, irrep_content, node_shares, purity
 from firstlight.groups import Group
 from firstlight.models import Activation, Deep, TwoLayer
 from firstlight.tasks import Split, Task
@@ -191,11 +191,11 @@ def measure(
     norm = xp.sqrt(xp.maximum(xp.sum((R.T @ R) * (V.T @ V)), 0.0))
     ideal = xp.sqrt(xp.maximum(xp.sum((Y.T @ Y) * (C @ C.T)), 0.0))
     ridge = xp.sum(R * fitted) / xp.maximum(xp.sum(V**2), _tiny(V))
-    energies = _energies(model, W, C)
+    energies, shares = _energies(model, W, C), node_shares(W)
     values = {
         "li2.G_F": norm,
         "li2.alignment": xp.sum((R.T @ Y) * (C @ V).T) / xp.maximum(norm * ideal, _tiny(V)),
-        "li2.energy": xp.mean(energies),
+        "li2.energy": xp.sum(shares * energies) if len(shares) == len(energies) else xp.mean(energies),
         "li2.energies": energies[:shown],
         "li2.ridge": ridge,
         **_pairs(seen, ridge),
@@ -207,8 +207,8 @@ def measure(
         return values
     content = irrep_content(W, group)
     return values | {
-        "li2.purity": xp.mean(purity(content)),
-        "li2.irreps": xp.mean(content, axis=0),
+        "li2.purity": xp.sum(shares * purity(content)),
+        "li2.irreps": shares @ content,
         "li2.nodes": xp.mean(xp.asarray(dominates(content, group), dtype=W.dtype), axis=0),
         "li2.content": content[:shown],
     }
