@@ -49,24 +49,23 @@ def features_and_energies(setting: Setting) -> Outcome:
     rates = setting.choose(quick=(1e-2, 1e-1), paper=(1e-3, 2e-3, 5e-3))
     steps, decay = setting.choose(quick=(800, 1e-3), paper=(3000, 2e-4))
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=5)))
-    optimizers = [{"learning_rate": rate, "weight_decay": decay} for rate in rates]
-    specs = [_spec(group, f, width, steps, optimizer, s) for f in fractions for optimizer in optimizers for s in seeds]
+    keys = [(f, r, s) for f in fractions for r in rates for s in seeds]
+    specs = [_spec(group, f, width, steps, {"learning_rate": r, "weight_decay": decay}, s) for f, r, s in keys]
     outcomes = _compute(setting, specs, keep_weights=True)
     known = groups.parse(group)
     facts = {(f, r): {"purity": [], "energy": [], "test": [], "best test": []} for f in fractions for r in rates}
     panels = []
-    for spec, outcome in zip(specs, outcomes, strict=True):
+    for (fraction, rate, seed), spec, outcome in zip(keys, specs, outcomes, strict=True):
         W = np.asarray(outcome.weights["final"]["W"], float)
         shares = features.node_shares(W)
         W /= np.maximum(np.linalg.norm(W, axis=0), np.finfo(float).tiny)
         rows, test = runs.resolve(spec).lane.split.train, outcome.record.table["test_accuracy"]
-        fraction, rate = spec.task.split.fraction, spec.optimizer.learning_rate
         one = facts[fraction, rate]
         one["purity"].append(float(np.average(features.purity(features.irrep_content(W, known)), weights=shares)))
         one["energy"].append(float(np.average(features.energy(W, known, rows=rows), weights=shares)))
         one["test"].append(float(test[-1]))
         one["best test"].append(float(np.max(test)))
-        if spec.seed == seeds[0]:
+        if seed == seeds[0]:
             strongest = W[: known.order, np.argsort(-shares)[:3]].T
             panels.append(_nodes_figure(strongest, known.order, f"{fraction:.0%} of the pairs, rate {rate:g}"))
     mean = {key: {name: float(np.mean(v)) for name, v in one.items()} for key, one in facts.items()}
