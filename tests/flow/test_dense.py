@@ -29,7 +29,6 @@ def _compare(model, task, loss) -> None:
 @pytest.mark.parametrize(("width", "activation"), [(1, "relu"), (40, "quadratic"), (97, "silu"), (64, "poly(1,0.5)")])
 def test_any_width_in_blocks_equals_one_piece(width: int, activation: str) -> None:
     with jax.enable_x64(True), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_dense, "_BLOCK_ELEMENTS", 1 << 10)
         patch.setattr(_dense, "_BLOCK_UNITS", 16)
         task = tasks.group_task("Z7")
         model = models.TwoLayer.init(jax.random.key(width), 14, width, 7, activation=activation, bias=width % 2 == 0)
@@ -50,9 +49,11 @@ def test_every_encoding_and_depth(encoding: str) -> None:
             _compare(deep, task, loss)
 
 
-def test_a_block_covers_the_width_and_stays_in_cache() -> None:
+def test_blocks_are_of_sixteens_and_waste_little() -> None:
     for samples in (10, 500, 2016, 10**6):
         for width in (1, 63, 64, 2048, 4099):
             block = _dense.block_width(samples, width)
             assert 1 <= block <= width
-            assert block <= _dense._BLOCK_UNITS or block * samples <= _dense._BLOCK_ELEMENTS
+            assert block == width or block % 16 == 0
+            assert block <= 2 * _dense._BLOCK_UNITS
+            assert -(-width // block) * block - width < block
