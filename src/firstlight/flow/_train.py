@@ -26,6 +26,7 @@ from firstlight.models import Deep, TwoLayer
 from firstlight.records.spec import Loss, Optimizer, Recording, Stop
 from firstlight.records.suggestion import did_you_mean
 from firstlight.tasks import IndexInputs, Split
+from firstlight.threads import one_blas_thread
 
 Model = TwoLayer | Deep
 Method = Literal["auto", "dense", "gram"]
@@ -348,7 +349,7 @@ def _run(drivers: list[Driver], plan: Plan, settings: Settings, dtype: str, repo
             return driver.run(program, halt)
 
     interrupted = False
-    with ThreadPoolExecutor(min(len(drivers), os.cpu_count() or 1)) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(min(len(drivers), os.cpu_count() or 1)) as pool:
         futures = [pool.submit(drive, driver) for driver in drivers]
         try:
             # A signal may reach another thread; waking now and then lets this one notice it.

@@ -3,13 +3,14 @@
 import functools
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, TypeVar
+from contextlib import AbstractContextManager, nullcontext
+from typing import TypeVar
 
 from joblib import cpu_count
-from threadpoolctl import ThreadpoolController
+
+from firstlight.threads import one_blas_thread
 
 Result = TypeVar("Result")
 
@@ -21,7 +22,7 @@ def threads(rows: int, columns: int) -> AbstractContextManager:
     """BLAS on one thread where the matrices are small: waking the others costs more than they do."""
     if rows > ONE_THREAD_ROWS or columns > ONE_THREAD_ROWS:
         return nullcontext()
-    return _one_blas_thread()
+    return one_blas_thread()
 
 
 def in_parallel(call: Callable[[slice], Result], slices: Iterable[slice]) -> list[Result]:
@@ -36,7 +37,7 @@ def in_parallel(call: Callable[[slice], Result], slices: Iterable[slice]) -> lis
     parts = list(slices)
     if min(len(parts), cores()) < 2 or getattr(_WORKER, "busy", False):
         return [call(part) for part in parts]
-    with _one_blas_thread():
+    with one_blas_thread():
         return list(_pool(cores(), os.getpid()).map(call, parts))
 
 
@@ -44,33 +45,6 @@ def cores() -> int:
     """How many threads may run: the processors there are, or fewer if OMP_NUM_THREADS says so."""
     said = os.environ.get("OMP_NUM_THREADS", "")
     return min(_processors(), int(said)) if said.isdigit() and int(said) > 0 else _processors()
-
-
-class _Limit:
-    """How many callers want BLAS on one thread now: its number of threads is one for the whole process."""
-
-    def __init__(self) -> None:
-        self.lock, self.callers = threading.Lock(), 0
-        self.held: Any = None
-
-
-_LIMIT = _Limit()
-
-
-@contextmanager
-def _one_blas_thread() -> Iterator[None]:
-    """The first to enter sets the limit and the last to leave lifts it; in between they may come in any order."""
-    with _LIMIT.lock:
-        if _LIMIT.callers == 0:
-            _LIMIT.held = _controller().limit(limits=1, user_api="blas")
-        _LIMIT.callers += 1
-    try:
-        yield
-    finally:
-        with _LIMIT.lock:
-            _LIMIT.callers -= 1
-            if _LIMIT.callers == 0:
-                _LIMIT.held.restore_original_limits()
 
 
 # It reads the machine's files, a quarter of a millisecond each time.
@@ -84,8 +58,3 @@ _WORKER = threading.local()
 def _pool(workers: int, process: int) -> ThreadPoolExecutor:
     """Kept: starting threads takes as long as a small block. A forked process has none of its parent's."""
     return ThreadPoolExecutor(workers, initializer=lambda: setattr(_WORKER, "busy", True))
-
-
-@functools.cache
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()

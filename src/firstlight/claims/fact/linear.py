@@ -66,11 +66,11 @@ def _without(W, *, first: bool, last: bool):
 def powers_by_depth(setting: Setting) -> Outcome:
     """Networks trained from PyTorch's initialisation; cosines of AGOP's powers and of FACT with W₁ᵀW₁."""
     import numpy as np
-    from threadpoolctl import threadpool_limits
 
     from firstlight import features
     from firstlight.records import figure
     from firstlight.theories import fact
+    from firstlight.threads import one_blas_thread
 
     seed = setting.seeds_or((0,))[0]
     width, depths, n = setting.choose(quick=(32, (2, 3), 500), paper=(512, (2, 3, 4, 5), 5000))
@@ -84,7 +84,7 @@ def powers_by_depth(setting: Setting) -> Outcome:
         setting.progress(i / len(depths), f"{depth} layers")
         start = fact.linear_init(seed, 10, 5, width, depth)
         # Products with ten columns only wait for each other on several threads.
-        with threadpool_limits(1, user_api="blas"):
+        with one_blas_thread():
             weights = fact.train_linear(problem, start, rate=0.02, momentum=0.9, steps=steps)
         N, A = features.nfm(weights[0]), fact.layer_agops(weights)[0]
         cosines = [float(features.cosine(features.matrix_power(A, s, floor=1e-9), N)) for s in powers]

@@ -5,13 +5,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
-from threadpoolctl import threadpool_limits
 
 from firstlight.theories.agf.active import descend
 from firstlight.theories.agf.dormant import climb, growth_and_turn
 from firstlight.theories.agf.growth import norm_at, threshold
 from firstlight.theories.agf.problem import Problem
 from firstlight.theories.agf.staircase import Event, Staircase, StaircaseStatus
+from firstlight.threads import one_blas_thread
 
 _PATIENCE = 3.0
 """A cost phase is followed for so many times the time before it at most; AGF takes it to be short."""
@@ -71,7 +71,7 @@ def predict(
     theta = _checked(problem, theta)
     _check_clock(eta)
     # Trial steps of the solvers may overflow and are then rejected; small products are faster on one thread.
-    with np.errstate(over="ignore", invalid="ignore"), threadpool_limits(limits=1, user_api="blas"):
+    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         jumps = 20 * len(theta) if max_jumps is None else max_jumps
         until = (float(max_time), jumps, learned, stall)
         options = _Options(groups, tie, dormancy, constraint, *until, tolerance, progress)

@@ -6,11 +6,11 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 from scipy.integrate import DOP853, LSODA, RK45
-from threadpoolctl import threadpool_limits
 
 from firstlight.flow import Flow
 from firstlight.flow.gradient_flow import FlowStatus
 from firstlight.theories.agf.problem import Problem, check_times
+from firstlight.threads import one_blas_thread
 
 _SOLVERS: dict[str, Any] = {"dop853": DOP853, "rk45": RK45, "lsoda": LSODA}
 
@@ -58,7 +58,7 @@ def follow(
     options: dict[str, Any] = {"rtol": rtol, "atol": rtol * _absolute(problem)}
     if solver == "lsoda" and problem.hessian is not None:
         options["jac"] = _jacobian(problem, theta.shape, float(eta))
-    with np.errstate(over="ignore", invalid="ignore"), threadpool_limits(limits=1, user_api="blas"):
+    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         states, status, steps = _solve(_SOLVERS[solver], right, start, ts, options, max_steps, done)
     params = np.stack([unpack(state) for state in states])
     loss = np.array([float(problem.cost(p)[0]) for p in params])

@@ -7,11 +7,11 @@ import numpy as np
 from jaxtyping import Float
 from scipy.integrate import DOP853
 from scipy.optimize import minimize
-from threadpoolctl import threadpool_limits
 
 from firstlight.flow import Flow
 from firstlight.theories.agf.problem import check_alpha, check_times
 from firstlight.theories.agf.staircase import Staircase, from_levels
+from firstlight.threads import one_blas_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ class LinearNetwork:
         Each stage adds the top singular mode of −∇L to the factors and minimises the loss over them. Where Σ_xx
         commutes the minimum stays in the chosen modes, which are those of largest σ, not of largest μ.
         """
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             return self._greedy()
 
     def _greedy(self) -> tuple[np.ndarray, np.ndarray]:
@@ -166,7 +166,7 @@ class LinearNetwork:
         y = alpha * rng.standard_normal(M * K + K * d)
         solver = DOP853(right, 0.0, y, ts[-1], rtol=rtol, atol=1e-6 * alpha * rtol)
         states = [y]
-        with threadpool_limits(limits=1, user_api="blas"):
+        with one_blas_thread():
             while solver.status == "running":
                 solver.step()
                 passed = int(np.searchsorted(ts, solver.t, side="right"))

@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Num
-from threadpoolctl import threadpool_limits
 
 from firstlight import flow
 from firstlight.tasks import Split
 from firstlight.theories.manifold.isolated import Isolated, isolate, output_layer, velocity
+from firstlight.threads import one_blas_thread
 
 Status = Literal["finished", "singular", "diverged"]
 
@@ -93,7 +93,7 @@ def simulate(
     _require(problem, W, eta, steps, every, snapshots)
     problem.require_start(W)
     # LAPACK's threads and XLA's wait for each other: on a busy machine that makes a step fifty times slower.
-    with threadpool_limits(limits=1, user_api="blas"), jax.enable_x64(np.asarray(W).dtype == np.float64):
+    with one_blas_thread(), jax.enable_x64(np.asarray(W).dtype == np.float64):
         w, at = jnp.asarray(W), 0
         stops = sorted({*range(0, steps, every), steps, *snapshots})
         rows, kept = [], {}

@@ -10,12 +10,12 @@ from jax.flatten_util import ravel_pytree
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 from scipy.integrate import solve_ivp
-from threadpoolctl import threadpool_limits
 
 from firstlight import flow
 from firstlight.theories.manifold.assumptions import require_decay
 from firstlight.theories.manifold.isolated import Isolated, output_layer
 from firstlight.theories.manifold.zero_loss import Times
+from firstlight.threads import one_blas_thread
 
 Layers = dict[str, Any]
 """{"W": (d, K), "V": (K, M)} and, with an output bias, {"c": (M,)}."""
@@ -86,7 +86,7 @@ def _radau(
     if times.ndim != 1 or times.size < 2:
         raise ValueError(f"solver 'radau' needs a list of at least two times, got {times}; use another solver")
     # LAPACK's threads and XLA's wait for each other on matrices this small.
-    with threadpool_limits(limits=1, user_api="blas"), jax.enable_x64(True):
+    with one_blas_thread(), jax.enable_x64(True):
         layers = {name: np.asarray(layers[name], np.float64) for name in rates}
         start, tree = ravel_pytree(layers)
         speed = np.concatenate([np.full(layers[name].size, rates[name]) for name in sorted(rates)])
