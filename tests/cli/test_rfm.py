@@ -41,6 +41,19 @@ def test_classification_as_json_and_a_safe_file(cli, folder, table):
     assert set(rfm.load(folder / "m.safetensors").predict(table[["a", "b"]])) == {"yes", "no"}
 
 
+def test_separators_packing_and_decimal_commas(folder, table):
+    from firstlight.rfm.compare import read_table
+
+    table.to_csv(folder / "a.tsv", sep="\t", index=False)
+    table.to_csv(folder / "b.csv.gz", index=False)
+    table.to_csv(folder / "c.csv", sep=";", decimal=",", index=False)
+    table.to_csv(folder / "d.CSV", sep=";", index=False, encoding="utf-8-sig")
+    for name in ("a.tsv", "b.csv.gz", "c.csv", "d.CSV"):
+        pd.testing.assert_frame_equal(read_table(folder / name), table)
+    with pytest.raises(ValueError, match=r"\.csv, \.tsv or \.parquet .* got table\.parquet\.gz"):
+        read_table("table.parquet.gz")
+
+
 def test_dates_durations_and_gaps_of_every_kind(cli, folder, table):
     table["day"] = pd.date_range("2020", periods=90, tz="Europe/Paris")
     table["wait"] = pd.to_timedelta(np.arange(90), unit="h")
@@ -64,7 +77,7 @@ def test_dates_durations_and_gaps_of_every_kind(cli, folder, table):
         (("t.csv", "--target", "prize"), "no column 'prize'; did you mean 'price'?"),
         (("t.csv", "--target", "price", "--model", "m.pkl"), "a .joblib or .safetensors file, got m.pkl"),
         (("t.csv", "--target", "price", "--model", "m.safetensors"), "cannot hold what fills and encodes kind, sold"),
-        (("t.txt", "--target", "a"), "a table is a .csv or .parquet file, got t.txt"),
+        (("t.txt", "--target", "a"), "(text also as .gz), got t.txt"),
         (("t.csv", "--target", "sold", "--task", "regression"), "regression needs a target of numbers"),
     ],
 )

@@ -1,5 +1,6 @@
 """A table of one's own: RFM, plain kernel ridge regression and gradient boosting side by side, on the same folds."""
 
+import gzip
 import hashlib
 import os
 import time
@@ -45,14 +46,32 @@ class Comparison:
 
 
 def read_table(path: str | os.PathLike[str]) -> Any:
-    """A CSV or Parquet file as a data frame, by its suffix."""
+    """A CSV, TSV or Parquet file as a data frame; text may be packed by gzip.
+
+    Commas, semicolons or tabs separate, whichever the first line has most of; next to semicolons numbers may have a
+    decimal comma.
+    """
     import pandas as pd
 
     path = Path(path)
-    readers: dict[str, Callable[..., Any]] = {".csv": pd.read_csv, ".parquet": pd.read_parquet}
-    if path.suffix.lower() not in readers:
-        raise ValueError(f"a table is a .csv or .parquet file, got {path.name}; convert it to one of these")
-    return readers[path.suffix.lower()](path)
+    kinds = [suffix.lower() for suffix in path.suffixes]
+    packed = kinds[-1:] == [".gz"]
+    kind = ("".join(kinds[-2:-1]) if packed else "".join(kinds[-1:])) or "no suffix"
+    if kind == ".parquet" and not packed:
+        return pd.read_parquet(path)
+    if kind not in (".csv", ".tsv"):
+        raise ValueError(
+            f"a table is a .csv, .tsv or .parquet file (text also as .gz), got {path.name}; convert it to one of these"
+        )
+    with gzip.open(path, "rt", encoding="utf-8-sig") if packed else path.open(encoding="utf-8-sig") as file:
+        first = file.readline()
+    separator = max(",;\t", key=first.count)
+    frame = pd.read_csv(path, sep=separator, encoding="utf-8-sig")
+    if separator != ";":
+        return frame
+    text = frame.select_dtypes(exclude="number").columns
+    numbers = pd.read_csv(path, sep=separator, decimal=",", encoding="utf-8-sig")[text].select_dtypes("number")
+    return frame.assign(**{str(name): column for name, column in numbers.items()})
 
 
 def compare(
