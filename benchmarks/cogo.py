@@ -36,7 +36,7 @@ def cogo_loss_vs_table_d127_q512() -> dict:
         "rows": lambda: cogo.table_loss(W, V, group),
         "weights": lambda: cogo.gram_loss(W, V, group),
     }
-    seconds = best_seconds(calls, rounds=15)
+    seconds = best_seconds(calls, rounds=40)
     with threadpool_limits(1):
         alone = best_seconds({name: calls[name] for name in ("potentials", "table")}, rounds=15)
     return result(

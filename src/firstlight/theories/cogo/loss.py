@@ -120,10 +120,10 @@ def _from_grams(
     squares = tables + shift
     squares *= tables
     effects = (squares @ U.T).reshape(2, d, d)
-    means = effects.mean(1)
-    effects -= means[:, None]
+    means = even @ effects
     constant = U @ (shift / 2) ** 2 + means.sum(0)
-    total = 4 * _triple_gram(tables[:d], tables[d:], U) + d * np.vdot(effects, effects)
+    spread = np.vdot(effects, effects) - d * np.vdot(means, means)
+    total = 4 * _triple_gram(tables[:d], tables[d:], U) + d * spread
     return float((total + d**2 * np.vdot(constant, constant) - 4 * target) / d**2 + 1 - 1 / d)
 
 
