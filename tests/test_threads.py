@@ -1,0 +1,38 @@
+"""BLAS keeps to one thread as long as anybody wants it so, and has its own again afterwards."""
+
+from contextlib import ExitStack
+
+import numpy as np
+import scipy.linalg
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from firstlight.threads import one_blas_thread
+
+
+def counts() -> set[int]:
+    assert scipy.linalg.inv(np.eye(2)).shape == (2, 2)
+    return {part["num_threads"] for part in threadpool_info() if part["user_api"] == "blas"}
+
+
+def test_callers_may_leave_in_any_order():
+    with threadpool_limits(2, user_api="blas"):
+        before = counts()
+        first, second = ExitStack(), ExitStack()
+        first.enter_context(one_blas_thread())
+        second.enter_context(one_blas_thread())
+        assert counts() == {1}
+        first.close()
+        assert counts() == {1}
+        second.close()
+        assert counts() == before
+
+
+def test_an_error_inside_lifts_the_limit():
+    with threadpool_limits(2, user_api="blas"):
+        before = counts()
+        try:
+            with one_blas_thread():
+                raise KeyError
+        except KeyError:
+            pass
+        assert counts() == before
