@@ -5,6 +5,7 @@ threads: ours on blocks of rows, or those of XLA, whose training steps take a th
 """
 
 import functools
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -22,6 +23,9 @@ class _Limit:
 
 
 _LIMIT = _Limit()
+if hasattr(os, "register_at_fork"):
+    # A forked process has none of the threads that hold it.
+    os.register_at_fork(after_in_child=_LIMIT.__init__)
 
 
 @contextmanager

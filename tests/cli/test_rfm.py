@@ -50,6 +50,12 @@ def test_separators_packing_and_decimal_commas(folder, table):
     table.to_csv(folder / "d.CSV", sep=";", index=False, encoding="utf-8-sig")
     for name in ("a.tsv", "b.csv.gz", "c.csv", "d.CSV"):
         pd.testing.assert_frame_equal(read_table(folder / name), table)
+    (folder / "e.csv").write_text('"Price; net; EUR",y\n1,2\n3,4\n')
+    assert read_table(folder / "e.csv").columns.tolist() == ["Price; net; EUR", "y"]
+    (folder / "f.tsv").write_text("Age, years\tIncome, thousand, EUR\ty\n1\t2\t3\n")
+    assert read_table(folder / "f.tsv").iloc[0].tolist() == [1, 2, 3]
+    (folder / "g.csv").write_text("self;y\n1,5;2\n2,5;3\n")
+    assert read_table(folder / "g.csv")["self"].tolist() == [1.5, 2.5]
     with pytest.raises(ValueError, match=r"\.csv, \.tsv or \.parquet .* got table\.parquet\.gz"):
         read_table("table.parquet.gz")
 

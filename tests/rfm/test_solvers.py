@@ -1,5 +1,7 @@
 """Solvers against dense linear algebra, rows really left out, and gradients really taken."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -89,6 +91,31 @@ def test_fact_is_the_same_with_agop_and_without(problem, name):
         solver = loaded(problem, name)
         found.append(solver.matrices(solver.solve(0.1), agop=agop).fact)
     np.testing.assert_allclose(*found, rtol=1e-9, atol=1e-10)
+
+
+def test_rows_that_a_singular_metric_does_not_see_have_no_distance():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        v = rng.standard_normal(3)
+        x = np.cross(v, rng.standard_normal(3))
+        u = pairs.arguments(Laplace(), *2 * [np.array([x, -x, v])], np.outer(v, v))
+        assert (u >= 0).all()
+
+
+def test_after_an_error_no_block_is_worked_on_any_more():
+    done = []
+
+    def call(block):
+        if block.start == 0:
+            raise KeyError
+        time.sleep(0.05)
+        done.append(block.start)
+
+    with pytest.raises(KeyError):
+        in_parallel(call, pairs.blocks(6, 1, 1))
+    before = len(done)
+    time.sleep(0.2)
+    assert len(done) == before
 
 
 def test_blocks_within_blocks_do_not_wait_for_each_other():

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import os
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -48,8 +49,8 @@ class Comparison:
 def read_table(path: str | os.PathLike[str]) -> Any:
     """A CSV, TSV or Parquet file as a data frame; text may be packed by gzip.
 
-    Commas, semicolons or tabs separate, whichever the first line has most of; next to semicolons numbers may have a
-    decimal comma.
+    Commas, semicolons or tabs separate, whichever the first line has most of outside quotes; next to semicolons
+    numbers may have a decimal comma, so that a column of "1,3" and "2" is one of numbers.
     """
     import pandas as pd
 
@@ -65,13 +66,15 @@ def read_table(path: str | os.PathLike[str]) -> Any:
         )
     with gzip.open(path, "rt", encoding="utf-8-sig") if packed else path.open(encoding="utf-8-sig") as file:
         first = file.readline()
-    separator = max(",;\t", key=first.count)
+    separator = "\t" if kind == ".tsv" else max(",;\t", key=re.sub('"[^"]*"', "", first).count)
     frame = pd.read_csv(path, sep=separator, encoding="utf-8-sig")
     if separator != ";":
         return frame
     text = frame.select_dtypes(exclude="number").columns
     numbers = pd.read_csv(path, sep=separator, decimal=",", encoding="utf-8-sig")[text].select_dtypes("number")
-    return frame.assign(**{str(name): column for name, column in numbers.items()})
+    for name in numbers:
+        frame[name] = numbers[name].to_numpy()
+    return frame
 
 
 def compare(

@@ -100,7 +100,8 @@ def _filler(
     if kernel.radial:
         own, other = np.einsum("ij,ij->i", XM, X), np.einsum("ij,ij->i", Z @ M, Z)
         XM *= -2
-    floor = 16 * float(np.finfo(X.dtype).eps)
+    # Where M is singular, xᵀMx may be a rounding error below 0; with it as a threshold so could u.
+    floor = 16 * float(np.finfo(X.dtype).eps) * np.maximum(own, 0)
 
     def fill(block: slice, part: Pairs) -> None:
         columns = part.shape[1]
@@ -109,7 +110,7 @@ def _filler(
             part += own[block, None]
             part += other[:columns]
             # Of a row with itself only rounding is left, and the root of that would not be small.
-            part *= part > floor * own[block, None]
+            part *= part > floor[block, None]
         if then is not None:
             then(part)
 

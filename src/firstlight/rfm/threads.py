@@ -4,7 +4,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
@@ -37,8 +37,17 @@ def in_parallel(call: Callable[[slice], Result], slices: Iterable[slice]) -> lis
     parts = list(slices)
     if min(len(parts), cores()) < 2 or getattr(_WORKER, "busy", False):
         return [call(part) for part in parts]
+    futures: list[Future[Result]] = []
     with one_blas_thread():
-        return list(_pool(cores(), os.getpid()).map(call, parts))
+        try:
+            pool = _pool(cores(), os.getpid())
+            futures.extend(pool.submit(call, part) for part in parts)
+            return [future.result() for future in futures]
+        finally:
+            # After an error or Ctrl-C none may go on writing into what the caller has back.
+            for future in futures:
+                future.cancel()
+            wait(futures)
 
 
 def cores() -> int:

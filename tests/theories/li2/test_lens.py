@@ -61,6 +61,8 @@ def test_every_column_is_what_it_says(activation, group, deep):
     assert values["li2.step_V"] == pytest.approx(distance, rel=1e-9)
     content = features.irrep_content(W, split.task.group)
     np.testing.assert_allclose(values["li2.content"], content, atol=1e-12)
+    if deep:
+        assert values["li2.energy"] == pytest.approx(np.mean(values["li2.energies"]))
     purity = np.average(content[:, 1:].max(1), weights=(W**2).sum(0))
     assert values["li2.purity"] == pytest.approx(purity)
     np.testing.assert_allclose(values["li2.irreps"], np.average(content, axis=0, weights=(W**2).sum(0)), rtol=1e-9)

@@ -195,7 +195,7 @@ def measure(
     values = {
         "li2.G_F": norm,
         "li2.alignment": xp.sum((R.T @ Y) * (C @ V).T) / xp.maximum(norm * ideal, _tiny(V)),
-        "li2.energy": xp.sum(shares * energies) if len(shares) == len(energies) else xp.mean(energies),
+        "li2.energy": xp.sum(shares * energies) if isinstance(model, TwoLayer) else xp.mean(energies),
         "li2.energies": energies[:shown],
         "li2.ridge": ridge,
         **_pairs(seen, ridge),
