@@ -2,10 +2,12 @@
 
 from contextlib import ExitStack
 
+import jax
 import numpy as np
 import scipy.linalg
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from firstlight import flow, models, tasks
 from firstlight.threads import one_blas_thread
 
 
@@ -35,4 +37,15 @@ def test_an_error_inside_lifts_the_limit():
                 raise KeyError
         except KeyError:
             pass
+        assert counts() == before
+
+
+def test_a_run_keeps_blas_to_one_thread():
+    split = tasks.group_task("Z5").split(fraction=1.0)
+    model = models.TwoLayer.init(jax.random.key(0), inputs=10, width=8, outputs=5)
+    seen: set[int] = set()
+    with threadpool_limits(2, user_api="blas"):
+        before = counts()
+        flow.train(model, split, steps=2, on_record=lambda *row: seen.update(counts()), progress="off")
+        assert seen == {1}
         assert counts() == before

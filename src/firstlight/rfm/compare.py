@@ -55,9 +55,8 @@ def read_table(path: str | os.PathLike[str]) -> Any:
     import pandas as pd
 
     path = Path(path)
-    kinds = [suffix.lower() for suffix in path.suffixes]
-    packed = kinds[-1:] == [".gz"]
-    kind = ("".join(kinds[-2:-1]) if packed else "".join(kinds[-1:])) or "no suffix"
+    packed = path.suffix.lower() == ".gz"
+    kind = (path.with_suffix("") if packed else path).suffix.lower()
     if kind == ".parquet" and not packed:
         return pd.read_parquet(path)
     if kind not in (".csv", ".tsv"):
