@@ -66,8 +66,12 @@ def main() -> None:
     table = Table("benchmark", "value", "target", "met", "compared with")
     console = Console()
     for name in [only] if only else sorted(known):
-        with console.status(f"running {name}"):
-            entry = known[name]() | {"command": f"make bench ONLY={name}"}
+        try:
+            with console.status(f"running {name}"):
+                entry = known[name]() | {"command": f"make bench ONLY={name}"}
+        except FileNotFoundError as error:
+            console.print(f"{name} is skipped: {error}")
+            continue
         results[name] = entry
         base = entry["baseline"]
         target = "" if entry["target"] is None else f"{entry['target']:g}"

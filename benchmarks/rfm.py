@@ -13,7 +13,10 @@ __all__ = ["rfm_solve_vs_kernel_ridge", "rfm_vs_xrfm_digits", "rfm_vs_xrfm_n5000
 
 ROUNDS = 3
 UPDATES = 5
-"""Of M, by both: xrfm's default."""
+"""Of M at most, by both: xrfm's default."""
+
+TOL = 0.2
+"""Ours stops where M changes by no more than this share; chosen on UCI sets (`docs/rfm.md`), not on these."""
 
 
 def _digits():
@@ -76,8 +79,8 @@ def _fit_xrfm(data: str, solver: str | None) -> tuple[dict[str, float], float]:
     return seconds, _score(classify, predicted, y_test)
 
 
-def _fit_ours(data: str) -> tuple[dict[str, float], float]:
-    """The same training rows, kernel, ridge, update and number of updates."""
+def _fit_ours(data: str, tol: float) -> tuple[dict[str, float], float]:
+    """The same training rows, kernel, ridge, update and largest number of updates."""
     from firstlight.rfm import RFMClassifier, RFMRegressor
 
     X, y, _, _, X_test, y_test = DATA[data]()
@@ -87,13 +90,14 @@ def _fit_ours(data: str) -> tuple[dict[str, float], float]:
         ridge=1e-3,
         early_stopping=None,
         iterations=UPDATES,
+        tol=tol,
         scale=False,
         precision="single",
         normalize="max",
     )
     model.fit(X[:200], y[:200])
     seconds = _timed(lambda: model.fit(X, y), len(X))
-    return seconds, _score(data == "digits", model.predict(X_test), y_test)
+    return seconds | {"updates": model.n_iter_}, _score(data == "digits", model.predict(X_test), y_test)
 
 
 def _timed(call: Callable, rows: int) -> dict[str, float]:
@@ -118,7 +122,8 @@ def _score(classify: bool, predicted, y) -> float:
 
 
 CONTESTANTS: dict[str, Callable[[str], tuple[dict[str, float], float]]] = {
-    "firstlight": _fit_ours,
+    "firstlight": lambda data: _fit_ours(data, TOL),
+    "firstlight, all updates": lambda data: _fit_ours(data, 0.0),
     "xrfm": lambda data: _fit_xrfm(data, None),
     "xrfm, cholesky": lambda data: _fit_xrfm(data, "cholesky"),
 }
@@ -140,7 +145,7 @@ def _versus(data: str) -> dict:
             found = _alone(name, data)
             if name not in best or found["seconds"] < best[name]["seconds"]:
                 best[name] = found
-    ours, default, cholesky = (best[name] for name in CONTESTANTS)
+    ours, longer, default, cholesky = (best[name] for name in CONTESTANTS)
     return result(
         ours["seconds"] / default["seconds"],
         "× its time",
@@ -148,6 +153,9 @@ def _versus(data: str) -> dict:
         0.5,
         ("xrfm's default, seconds", default["seconds"]),
         firstlight_seconds=ours["seconds"],
+        updates=ours["updates"],
+        ratio_at_five_updates=longer["seconds"] / default["seconds"],
+        score_at_five_updates=longer["score"],
         ratio_to_cholesky=ours["seconds"] / cholesky["seconds"],
         target_to_cholesky=0.8,
         score=ours["score"],

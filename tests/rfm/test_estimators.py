@@ -1,5 +1,6 @@
 """The estimators in the hands of a person: frames, pipelines, odd tables, files and pictures."""
 
+import itertools
 import pickle
 import subprocess
 import sys
@@ -296,3 +297,24 @@ def test_import_needs_neither_jax_nor_torch():
     code = "import sys, firstlight.rfm; print({'jax', 'torch'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
+
+
+def test_updates_end_where_m_hardly_changes():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((120, 5))
+    y = X[:, 0] * X[:, 1]
+    settled = {"update": "nfa", "ridge": 1e-2, "early_stopping": None}
+    metrics = [RFMRegressor(iterations=t, **settled).fit(X, y).feature_matrix_ for t in range(7)]
+    changes = [np.linalg.norm(M - before) / np.linalg.norm(M) for before, M in itertools.pairwise(metrics)]
+    tol = 1.01 * changes[3]
+    assert min(changes[:3]) > tol
+    model = RFMRegressor(iterations=6, tol=tol, **settled).fit(X, y)
+    assert model.n_iter_ == 4
+    np.testing.assert_allclose(model.feature_matrix_, metrics[4], rtol=1e-9, atol=1e-12)
+    assert np.isfinite(model.condition_)
+    assert len(model.history_) == 5
+    chosen = RFMRegressor(update="nfa", iterations=6, tol=tol).fit(X, y)
+    assert chosen.history_["iteration"].max() < 6
+    probable = RFMClassifier(tol=tol, iterations=6, **settled).fit(X, y > 0)
+    assert probable.n_iter_ < 6
+    assert probable.temperature_ != 1.0

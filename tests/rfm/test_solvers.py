@@ -85,6 +85,37 @@ def test_half_a_matrix_of_several_blocks_is_the_whole_one(name):
 
 
 @pytest.mark.parametrize("name", ALL)
+def test_values_and_slopes_of_one_pass_are_those_of_two(name):
+    rng = np.random.default_rng(2)
+    X, M, kernel = rng.standard_normal((700, 3)), np.diag([1.0, 0.5, 2.0]), KERNELS[name](3.0)
+    X -= X.mean(axis=0)
+    X[5] = X[600]
+    out = np.empty((700, 700))
+    diagonal = pairs.own_values_and_slopes(kernel, X, M, out)
+    K, D = pairs.values(kernel, X, X, M), pairs.slopes(kernel, X, X, M)
+    np.testing.assert_allclose(np.triu(out), np.triu(K), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(np.tril(out, -1), np.tril(D, -1), rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(diagonal, D.diagonal(), rtol=1e-6, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_metric_to_be_solved_once_gives_the_same_machine(problem, name):
+    _, _, M, _ = problem
+    once, often = loaded(problem, name), loaded(problem, name)
+    once.load(M, once=True)
+    solutions = [solver.solve(0.1, loo=True) for solver in (once, often)]
+    np.testing.assert_allclose(solutions[0].loo, solutions[1].loo, rtol=1e-12)
+    assert solutions[0].condition == solutions[1].condition
+    with pytest.raises(ValueError, match=r"call load\(M\)"):
+        once.solve(0.2)
+    with pytest.raises(ValueError, match=r"call load\(M\)"):
+        once.kernel_matrix()
+    found = [solver.matrices(solution) for solver, solution in zip((once, often), solutions, strict=True)]
+    np.testing.assert_allclose(found[0].fact, found[1].fact, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found[0].agop, found[1].agop, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ALL)
 def test_fact_is_the_same_with_agop_and_without(problem, name):
     found = []
     for agop in (True, False):
@@ -116,6 +147,11 @@ def test_after_an_error_no_block_is_worked_on_any_more():
     before = len(done)
     time.sleep(0.2)
     assert len(done) == before
+
+
+def test_an_index_error_in_a_block_is_not_taken_for_the_end():
+    with pytest.raises(IndexError):
+        in_parallel(lambda block: [][block.start], pairs.blocks(6, 1, 1))
 
 
 def test_blocks_within_blocks_do_not_wait_for_each_other():

@@ -15,7 +15,7 @@ from firstlight.rfm.classifier import RFMClassifier
 from firstlight.rfm.exact import ExactSolver
 from firstlight.rfm.files import load
 from firstlight.rfm.kernels import KERNELS, Exponential, Gaussian, Kernel, Laplace, Quadratic, median_bandwidth
-from firstlight.rfm.machine import Iterate, Rule, fixed, iterate, recursive_feature_machine
+from firstlight.rfm.machine import Iterate, Ridge, Rule, fixed, iterate, recursive_feature_machine
 from firstlight.rfm.matrices import FeatureMatrices
 from firstlight.rfm.regressor import RFMRegressor
 from firstlight.rfm.ridge import best_ridge, loo_errors
@@ -38,6 +38,7 @@ __all__ = [
     "Quadratic",
     "RFMClassifier",
     "RFMRegressor",
+    "Ridge",
     "Rule",
     "Solution",
     "best_ridge",

@@ -44,6 +44,7 @@ class BaseRFM(BaseEstimator):
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
         "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "iterations": [Interval(Integral, 0, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
         "power": [Interval(Real, 0, None, closed="neither")],
         "center": ["boolean"],
         "normalize": [StrOptions({"auto", "trace", "max"}), None],
@@ -64,6 +65,7 @@ class BaseRFM(BaseEstimator):
         bandwidth="median",
         ridge="auto",
         iterations=5,
+        tol=0.0,
         power=0.5,
         center=False,
         normalize="auto",
@@ -80,6 +82,7 @@ class BaseRFM(BaseEstimator):
         self.bandwidth = bandwidth
         self.ridge = ridge
         self.iterations = iterations
+        self.tol = tol
         self.power = power
         self.center = center
         self.normalize = normalize
@@ -173,6 +176,7 @@ class BaseRFM(BaseEstimator):
         return Settings(
             tuple(self._rules()),
             int(self.iterations),
+            float(self.tol),
             None if self.ridge == "auto" else float(self.ridge) / self._mass,
             stopping,
             params.precision,

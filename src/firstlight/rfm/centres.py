@@ -50,8 +50,8 @@ class CentreSolver:
         self.C = np.ascontiguousarray(X[centres])
         self._potrf, self._potrs, self._pocon = get_lapack_funcs(("potrf", "potrs", "pocon"), (X,))
 
-    def load(self, M: Float[np.ndarray, "d d"]) -> None:
-        """One pass over the rows for the metric M."""
+    def load(self, M: Float[np.ndarray, "d d"], *, once: bool = False) -> None:
+        """One pass over the rows for the metric M; how often it is solved makes no difference."""
         self.M = M.astype(self.X.dtype, copy=False)
         K = values(self.kernel, self.C, self.C, self.M).astype(np.float64)
         if self.kernel.radial:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import helmert
 from scipy.optimize import minimize_scalar
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
@@ -80,10 +80,13 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
         if len(self.classes_) == 1 or not np.isfinite(scores).all():
             return 1.0
 
+        scores -= scores.max(axis=1, keepdims=True)
+        mass = weights / weights.sum(dtype=np.float64)
+        right = float(mass @ (share * scores).sum(axis=1))
+
         def loss(log_factor: float) -> float:
-            return -float(
-                np.average((share * log_softmax(np.exp(log_factor) * scores, axis=1)).sum(1), weights=weights)
-            )
+            factor = np.exp(log_factor)
+            return float(mass @ np.log(np.exp(factor * scores).sum(axis=1)) - factor * right)
 
         return float(np.exp(minimize_scalar(loss, bounds=(-3.0, 6.0), method="bounded").x))  # type: ignore[union-attr]
 

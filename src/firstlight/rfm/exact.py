@@ -1,17 +1,18 @@
 r"""Kernel ridge regression by one Cholesky factor, in the memory of one n×n matrix.
 
-LAPACK turns one triangle into the factor; the other keeps K, of which the slopes D are made when the fit is done.
+LAPACK turns one triangle into the factor; the other keeps K for other ridges, or, if there are none, the slopes D.
 """
 
 from functools import partial
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import get_lapack_funcs
+from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
+from firstlight.rfm import lapack
 from firstlight.rfm.kernels import Kernel
 from firstlight.rfm.matrices import FeatureMatrices, gradient_products, pair_products, spread
-from firstlight.rfm.pairs import blocks, mirror, own_slopes, own_values, values
+from firstlight.rfm.pairs import blocks, mirror, own_slopes, own_values, own_values_and_slopes, values
 from firstlight.rfm.solution import NotPositiveDefinite, Solution
 from firstlight.rfm.threads import in_parallel
 
@@ -45,14 +46,17 @@ class ExactSolver:
         self.weights = weights.astype(X.dtype, copy=False)
         self.C = X
         self._square = np.empty((len(X), len(X)) if scratch else (0, 0), X.dtype)
-        self._potrf, self._potrs, self._trtri, self._pocon = get_lapack_funcs(
-            ("potrf", "potrs", "trtri", "pocon"), (self._square,)
-        )
+        (self._pocon,) = get_lapack_funcs(("pocon",), (self._square,))
+        (self._symv,) = get_blas_funcs(("symv",), (self._square,))
 
-    def load(self, M: Float[np.ndarray, "d d"]) -> None:
-        """Compute K for the metric M."""
+    def load(self, M: Float[np.ndarray, "d d"], *, once: bool = False) -> None:
+        """Compute K for the metric M; with `once` it can be solved one time only, and D is there afterwards."""
         self.M, K = M.astype(self.X.dtype, copy=False), self._square
-        own_values(self.kernel, self.X, self.M, K)
+        self._once, self._slope_diagonal = once, np.zeros(0)
+        if once:
+            self._slope_diagonal = own_values_and_slopes(self.kernel, self.X, self.M, K)
+        else:
+            own_values(self.kernel, self.X, self.M, K)
         if self.kernel.radial:
             np.fill_diagonal(K, 1)
         self._diagonal = K.diagonal().copy()
@@ -61,7 +65,8 @@ class ExactSolver:
                 "the kernel overflows on these rows; scale the columns of X, or give a larger bandwidth "
                 f"than {self.kernel.bandwidth:g}"
             )
-        self._norm = self._largest_column()
+        # The largest sum of a column is the norm, as long as the kernel is nowhere negative.
+        self._norm = float(self._symv(1.0, K.T, np.ones(len(K), K.dtype), lower=1).max())
         self._whole = True
 
     @classmethod
@@ -85,27 +90,31 @@ class ExactSolver:
 
     def kernel_matrix(self) -> Float[np.ndarray, "n n"]:
         """A copy of K for the metric loaded last, in double precision; before anything was solved."""
-        if not self._whole:
-            raise ValueError("the kernel matrix was overwritten by its factor; call load(M) first")
+        if not self._whole or self._once:
+            raise ValueError("the kernel matrix was overwritten; call load(M) first")
         return self._square.astype(np.float64)
 
     def solve(self, ridge: float | int, *, loo: bool = False) -> Solution:
         """α for one ridge and the metric loaded last, with leave-one-out predictions if asked for."""
         if not self._whole:
+            if self._once:
+                raise ValueError("loaded to be solved once; call load(M) before another ridge")
             mirror(self._square)
         self._whole = False
         np.fill_diagonal(self._square, self._diagonal + ridge / self.weights)
-        factor, failed = self._potrf(self._square.T, lower=1, overwrite_a=1, clean=0)
-        if failed:
+        factor = self._square.T
+        if not lapack.cholesky(factor):
             raise NotPositiveDefinite(
                 f"the kernel matrix of {len(self.X)} rows plus ridge {ridge:g} is not positive definite in "
                 f"{self._square.dtype}; give a larger ridge{self._hint()}"
             )
-        alpha, _ = self._potrs(factor, self.Y, lower=1)
-        reciprocal, _ = self._pocon(factor, self._norm + float(np.max(ridge / self.weights)), uplo="L")
+        norm = self._norm + float(np.max(ridge / self.weights))
+        alpha, (reciprocal, _) = in_parallel(
+            lambda job: job(), (lambda: lapack.solve(factor, self.Y), lambda: self._pocon(factor, norm, uplo="L"))
+        )
         predictions = None
         if loo:
-            self._trtri(factor, lower=1, overwrite_c=1)
+            lapack.invert(factor)
             predictions = self.Y - alpha / self._inverse_diagonal()[:, None]
         condition = float(1 / reciprocal) if reciprocal > 0 else float("inf")
         return Solution(alpha, alpha, float(ridge), predictions, condition)
@@ -134,16 +143,15 @@ class ExactSolver:
 
     def _slopes(self) -> Float[np.ndarray, "n n"]:
         D = self._square
+        if self._once:
+            mirror(D)
+            np.fill_diagonal(D, 0 if self.kernel.radial else self._slope_diagonal)
+            return D
         np.fill_diagonal(D, self._diagonal)
         own_slopes(self.kernel, self.X, self.M, D)
         if self.kernel.radial:
             np.fill_diagonal(D, 0)
         return D
-
-    def _largest_column(self) -> float:
-        sums = np.empty(len(self._square))
-        in_parallel(partial(_row_sums, self._square, sums), blocks(*self._square.shape))
-        return float(sums.max())
 
     def _inverse_diagonal(self) -> Float[np.ndarray, " n"]:
         """diag((LLᵀ)⁻¹) from L⁻¹, whose columns are rows of the upper triangle here."""
@@ -153,10 +161,6 @@ class ExactSolver:
 
     def _hint(self) -> str:
         return ", or precision='double'" if self._square.dtype == np.float32 else ""
-
-
-def _row_sums(square, sums, block):
-    sums[block] = np.abs(square[block]).sum(axis=1)
 
 
 def _upper_row_squares(square, result, block):

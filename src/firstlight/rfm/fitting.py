@@ -34,6 +34,7 @@ class Settings:
 
     rules: tuple[Rule, ...]
     iterations: int
+    tol: float
     ridge: float | None
     early_stopping: Literal["folds", "loo"] | float | None
     precision: Literal["auto", "single", "double"]
@@ -132,6 +133,7 @@ def _tried(Z, Y, weights, kernel: Kernel, settings: Settings, quality, kept, hel
         judged,
         quality,
         agop=_agop_is_cheap(len(kept), Z.shape[1], Y.shape[1]),
+        tol=settings.tol,
         n_jobs=settings.n_jobs,
     )
 
@@ -141,14 +143,19 @@ def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, rng, 
     solver = _solver(Z, Y, weights, kernel, settings, rng)
     loo = quality is not None and settings.loo
 
-    def ridge(solver: Solver, iteration: int) -> Solution:
-        if settings.ridge is None and isinstance(solver, ExactSolver) and len(Z) <= SELECTION_ROWS:
-            return best_ridge(solver, plan.ridges[iteration])
-        return solver.solve(plan.ridges[iteration], loo=loo and iteration == plan.iterations)
+    searched = settings.ridge is None and len(Z) <= SELECTION_ROWS
 
+    def solve(solver: Solver, iteration: int, last: bool) -> Solution:
+        if searched and isinstance(solver, ExactSolver):
+            return best_ridge(solver, plan.ridges[iteration])
+        return solver.solve(plan.ridges[iteration], loo=loo and last)
+
+    ridge = Ridge(solve, once=not searched)
+    # What was decided is followed to its end; where nothing was, M decides how far.
+    tol = settings.tol if settings.decided else 0.0
     rule, told, machine = plan.rule or Rule("nfa"), [], None
     wanted = quality is not None and _agop_is_cheap(len(Z), Z.shape[1], Y.shape[1])
-    for machine in iterate(solver, rule, plan.iterations, ridge, agop=wanted):
+    for machine in iterate(solver, rule, plan.iterations, ridge, agop=wanted, tol=tol):
         step = Step(plan.rule if machine.iteration else None, machine, (np.nan, np.nan), alignment(machine))
         told.append(step.row(False))
     if machine is None:
@@ -206,14 +213,14 @@ def systematic_folds(Z: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "n c"], f
 def _ridge(settings: Settings, *, loo: bool) -> Ridge:
     if settings.ridge is not None:
         return fixed(settings.ridge, loo=loo)
-    last: dict[str, float] = {}
+    before: dict[str, float] = {}
 
-    def chosen(solver: Any, iteration: int) -> Solution:
-        solution = best_ridge(solver, last.get("ridge"))
-        last["ridge"] = solution.ridge
+    def chosen(solver: Any, iteration: int, last: bool) -> Solution:
+        solution = best_ridge(solver, before.get("ridge"))
+        before["ridge"] = solution.ridge
         return solution
 
-    return chosen
+    return Ridge(chosen)
 
 
 def _left_out(solution: Solution) -> np.ndarray:

@@ -51,6 +51,15 @@ class Kernel(ABC):
     def slopes(self, block: Block) -> None:
         """Replace k(u), or u, by D: 2k′(u) of a radial kernel, k′(u) of an inner-product kernel."""
 
+    def both(self, u: Block, slopes: Block) -> None:
+        """Replace u by k(u) and write D to `slopes`: for a kernel whose D is cheaper while u is at hand."""
+        if self.slopes_from_values:
+            self.values(u)
+        np.copyto(slopes, u)
+        self.slopes(slopes)
+        if not self.slopes_from_values:
+            self.values(u)
+
 
 class Laplace(Kernel):
     r"""exp(−√u/L); its slope −K/(L√u) is taken as zero where the distance is.
@@ -73,6 +82,14 @@ class Laplace(Kernel):
         logarithm[logarithm == 0] = -np.inf
         logarithm *= self.bandwidth**2
         np.divide(block, logarithm, out=block)
+
+    def both(self, u: Block, slopes: Block) -> None:
+        np.sqrt(u, out=slopes)
+        np.multiply(slopes, -1 / self.bandwidth, out=u)
+        np.exp(u, out=u)
+        slopes *= -self.bandwidth
+        np.copyto(slopes, -np.inf, where=slopes == 0)
+        np.divide(u, slopes, out=slopes)
 
 
 class Gaussian(Kernel):

@@ -48,15 +48,23 @@ class Iterate:
     found: FeatureMatrices | None = field(default=None, repr=False)
 
 
-Ridge = Callable[[Solver, int], Solution]
-"""Solves at the ridge that is right for the metric loaded last, at the iteration given."""
+@dataclass(frozen=True)
+class Ridge:
+    """Solves at the ridge that is right for the metric loaded last.
+
+    Args:
+        solve: is given the solver, the iteration, and whether it is the last.
+        once: whether it solves each metric one time, so that K need not be kept.
+    """
+
+    solve: Callable[[Solver, int, bool], Solution]
+    once: bool = False
 
 
 def fixed(ridge: float | int | Sequence[float], *, loo: bool = False) -> Ridge:
     """The same ridge at all iterations, or one for each."""
-    if isinstance(ridge, float | int):
-        return lambda solver, iteration: solver.solve(ridge, loo=loo)
-    return lambda solver, iteration: solver.solve(ridge[min(iteration, len(ridge) - 1)], loo=loo)
+    ridges = (ridge,) if isinstance(ridge, float | int) else ridge
+    return Ridge(lambda solver, i, last: solver.solve(ridges[min(i, len(ridges) - 1)], loo=loo), once=True)
 
 
 def iterate(
@@ -67,6 +75,7 @@ def iterate(
     *,
     start: Iterate | None = None,
     agop: bool = True,
+    tol: float | int = 0.0,
 ) -> Iterator[Iterate]:
     r"""The machines of iterations 0 … T; iteration 0 has M = I and is plain kernel ridge regression.
 
@@ -79,19 +88,21 @@ def iterate(
         ridge: `fixed(…)`, or one that chooses.
         start: an iterate with matrices to go on from, instead of M = I.
         agop: whether AGOP is computed even where the update does not need it.
+        tol: the machine whose M differs from the one before by this share of its norm, or less, is the last.
     """
-    wanted, iteration = agop or rule.update == "nfa", 0
+    wanted, iteration, last = agop or rule.update == "nfa", 0, False
     M = np.eye(solver.X.shape[1])
     if start is not None and start.found is not None:
         following = rule.next(start.M, start.found)
         if following is None:
             return
-        M, iteration = following, start.iteration + 1
+        M, iteration, last = following, start.iteration + 1, _change(following, start.M) <= tol
     while iteration <= iterations:
+        last = last or iteration == iterations
         with threads(*solver.X.shape):
-            solver.load(M)
-            solution = ridge(solver, iteration)
-        if iteration == iterations:
+            solver.load(M, once=ridge.once and not last)
+            solution = ridge.solve(solver, iteration, last)
+        if last:
             yield Iterate(iteration, M, solution)
             return
         # A metric whose scale runs away overflows here; that ends the sequence, and is no reason for a warning.
@@ -101,7 +112,11 @@ def iterate(
         yield Iterate(iteration, M, solution, found)
         if following is None:
             return
-        M, iteration = following, iteration + 1
+        M, iteration, last = following, iteration + 1, _change(following, M) <= tol
+
+
+def _change(M: Metric, before: Metric) -> float:
+    return float(np.linalg.norm(M - before) / np.linalg.norm(M))
 
 
 def recursive_feature_machine(

@@ -4,18 +4,23 @@ The exact machine has its rows for centres, C = X, and β = α; `features.kernel
 whole matrices. Nothing larger than a block is held here, and centres may be fewer than rows.
 """
 
+import functools
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
+from firstlight.features import matrix_power, symmetrised
 from firstlight.rfm.threads import in_parallel
 
 Rows = Float[np.ndarray, "n d"]
 Centres = Float[np.ndarray, "m d"]
 Metric = Float[np.ndarray, "d d"]
 Slopes = Callable[[slice], Float[np.ndarray, "b m"]]
+
+FLOOR = 1e-12
+"""Eigenvalues below this share of the largest are rounding errors; the root of one would be a millionth of M."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +29,18 @@ class FeatureMatrices:
 
     fact: Metric
     agop: Metric | None
+
+    @functools.cached_property
+    def fact_root(self) -> Metric:
+        """√(FACT·FACTᵀ), positive as a metric must be."""
+        return np.asarray(symmetrised(self.fact, 1.0, FLOOR))
+
+    @functools.cached_property
+    def agop_root(self) -> Metric:
+        """√AGOP."""
+        if self.agop is None:
+            raise ValueError("AGOP was not computed; ask for it with agop=True")
+        return np.asarray(matrix_power(self.agop, 0.5, FLOOR))
 
 
 def spread(
@@ -78,14 +95,17 @@ def gradient_products(
     With `centred`, AGOP is without the products of the mean gradients.
     """
     (m, d), c = C.shape, beta.shape[1]
-    moved = (beta[:, :, None] * C[:, None, :]).reshape(m, c * d)
+    # D times columns β_jl c_j, and times β_jl, which is what x_i is taken in a radial kernel.
+    moved = np.empty((m, c * (d + radial)), beta.dtype)
+    np.multiply(beta[:, :, None], C[:, None, :], out=moved[:, : c * d].reshape(m, c, d))
+    moved[:, c * d :] = beta[:, : c * radial]
     uniform = bool((weights == 1).all())
 
     def part(block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        D = slopes(block)
-        G = (D @ moved).reshape(-1, c, d)
+        summed = slopes(block) @ moved
+        G = summed[:, : c * d].reshape(-1, c, d)
         if radial:
-            np.subtract((D @ beta)[:, :, None] * X[block, None, :], G, out=G)
+            G = summed[:, c * d :, None] * X[block, None, :] - G
         pull = X[block].T @ np.matmul(alpha[block, None, :], G)[:, 0]
         mean = np.tensordot(weights[block], G, axes=1) if centred else np.zeros((c, d))
         if not uniform:

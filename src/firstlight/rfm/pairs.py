@@ -1,10 +1,10 @@
 """Blocks of kernel matrices, computed by as few passes over memory as possible."""
 
-from collections.abc import Callable, Iterator
-from functools import partial
+import functools
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from firstlight.rfm.kernels import Kernel
 from firstlight.rfm.threads import in_parallel
@@ -23,12 +23,13 @@ _TURNED = 128
 
 
 def blocks(rows: int, columns: int, entries: int = _BLOCK) -> Iterator[slice]:
-    """Slices over `rows` with about `entries` entries each.
+    """Slices over `rows` with `entries` entries each or fewer, all of about one size.
 
-    >>> [block.stop for block in blocks(5, 10, entries=20)]
-    [2, 4, 5]
+    >>> [block.stop for block in blocks(9, 10, entries=50)]
+    [5, 9]
     """
-    step = max(1, entries // max(columns, 1))
+    most = max(1, entries // max(columns, 1))
+    step = max(1, -(-rows // max(1, -(-rows // most))))
     return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
 
 
@@ -68,6 +69,25 @@ def own_values(kernel: Kernel, X: Rows, M: Metric, out: Square) -> None:
     _symmetric(out, _filler(kernel, X, X, M, kernel.values))
 
 
+def own_values_and_slopes(kernel: Kernel, X: Rows, M: Metric, out: Square) -> Float[np.ndarray, " n"]:
+    """K of rows with each other on and above the diagonal of `out`, D below it; D's diagonal is returned."""
+    fill, diagonal = _filler(kernel, X, X, M, None), np.empty(len(X), out.dtype)
+
+    def write(block: slice) -> None:
+        K = np.empty((block.stop - block.start, block.stop), out.dtype)
+        D = np.empty_like(K)
+        fill(block, K)
+        kernel.both(K, D)
+        diagonal[block] = D[:, block].diagonal()
+        out[block, : block.start] = D[:, : block.start]
+        out[block, block] = D[:, block]
+        np.copyto(out[block, block], K[:, block], where=_above(len(K)))
+        _write_turned(out, block, K)
+
+    in_parallel(write, _largest_first(len(out)))
+    return diagonal
+
+
 def own_slopes(kernel: Kernel, X: Rows, M: Metric, K: Square) -> None:
     """D of rows with each other in the place of K, of which nothing above the diagonal is read."""
 
@@ -88,7 +108,7 @@ def mirror(square: Square) -> None:
     array([[1., 2.],
            [2., 3.]])
     """
-    in_parallel(partial(_mirror, square), blocks(len(square), 1, _TURNED))
+    in_parallel(functools.partial(_mirror, square), blocks(len(square), 1, _TURNED))
 
 
 def _filler(
@@ -110,7 +130,7 @@ def _filler(
             part += own[block, None]
             part += other[:columns]
             # Of a row with itself only rounding is left, and the root of that would not be small.
-            part *= part > floor[block, None]
+            np.copyto(part, 0, where=part <= floor[block, None])
         if then is not None:
             then(part)
 
@@ -124,11 +144,20 @@ def _symmetric(out: Square, fill: Callable[[slice, Pairs], None]) -> None:
         part = np.empty((block.stop - block.start, block.stop), out.dtype)
         fill(block, part)
         out[block, : block.stop] = part
-        for inner in blocks(block.start, 1, _TURNED):
-            out[inner, block] = part[:, inner].T
+        _write_turned(out, block, part)
 
-    # Later blocks are larger and begin earlier, so that no core waits long for another at the end.
-    in_parallel(write, reversed(list(blocks(*out.shape))))
+    in_parallel(write, _largest_first(len(out)))
+
+
+def _largest_first(rows: int) -> Iterable[slice]:
+    """Blocks of rows that reach to the diagonal: the long ones begin, so that no core waits long for the last."""
+    return reversed(list(blocks(rows, rows)))
+
+
+def _write_turned(out: Square, block: slice, part: np.ndarray) -> None:
+    """What stands left of the diagonal block of some rows, to above it."""
+    for inner in blocks(block.start, 1, _TURNED):
+        out[inner, block] = part[:, inner].T
 
 
 def _mirror(square, block):
@@ -137,4 +166,10 @@ def _mirror(square, block):
 
 
 def _turn(inner):
-    inner[...] = np.tril(inner) + np.tril(inner, -1).T
+    np.copyto(inner, inner.T.copy(), where=_above(len(inner)))
+
+
+@functools.lru_cache(maxsize=16)
+def _above(rows: int) -> Bool[np.ndarray, "n n"]:
+    """Where the entries on and above a diagonal are."""
+    return np.tri(rows, dtype=bool).T

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from firstlight.features import cosine, matrix_power, symmetrised
+from firstlight.features import cosine
 from firstlight.rfm.exact import ExactSolver
 from firstlight.rfm.machine import Iterate, Ridge, Rule, Solver, iterate
 
@@ -64,7 +64,7 @@ def alignment(iterate: Iterate) -> float:
     found = iterate.found
     if found is None or found.agop is None or not np.isfinite(found.agop).all() or not found.agop.any():
         return float("nan")
-    return float(cosine(symmetrised(found.fact), matrix_power(found.agop, 0.5)))
+    return float(cosine(found.fact_root, found.agop_root))
 
 
 def explore(
@@ -76,6 +76,7 @@ def explore(
     grade: Grade,
     *,
     agop: bool = True,
+    tol: float | int = 0.0,
     n_jobs: int | None = None,
 ) -> list[list[Step]]:
     """The steps of every rule, each beginning with the plain machine that all share.
@@ -90,12 +91,12 @@ def explore(
     if not rules or not iterations:
         return [[first]]
     if len(rules) == 1 or n_jobs in (None, 1):
-        return [[first, *_pursue(solver, rule, first, iterations, ridge, judge, grade, agop)] for rule in rules]
+        return [[first, *_pursue(solver, rule, first, iterations, ridge, judge, grade, agop, tol)] for rule in rules]
     from joblib import Parallel, delayed
 
     del solver
     runs = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(lambda rule: list(_pursue(make(), rule, first, iterations, ridge, judge, grade, agop)))(rule)
+        delayed(lambda rule: list(_pursue(make(), rule, first, iterations, ridge, judge, grade, agop, tol)))(rule)
         for rule in rules
     )
     return [[first, *run] for run in runs]  # type: ignore[union-attr]
@@ -106,10 +107,18 @@ def _step(rule: Rule | None, machine: Iterate, judged: Judged, grade: Grade) -> 
 
 
 def _pursue(
-    solver: Solver, rule: Rule, first: Step, iterations: int, ridge: Ridge, judge: Judge, grade: Grade, agop: bool
+    solver: Solver,
+    rule: Rule,
+    first: Step,
+    iterations: int,
+    ridge: Ridge,
+    judge: Judge,
+    grade: Grade,
+    agop: bool,
+    tol: float | int,
 ) -> Iterator[Step]:
     best, since = first.quality, 0
-    for machine in iterate(solver, rule, iterations, ridge, start=first.iterate, agop=agop):
+    for machine in iterate(solver, rule, iterations, ridge, start=first.iterate, agop=agop, tol=tol):
         step = _step(rule, machine, judge(solver, machine), grade)
         yield replace(step, iterate=replace(machine, found=None))
         since = 0 if _better(step.quality, best) else since + 1

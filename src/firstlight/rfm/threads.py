@@ -3,15 +3,17 @@
 import functools
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from joblib import cpu_count
 
 from firstlight.threads import one_blas_thread
 
+Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 ONE_THREAD_ROWS = 2500
@@ -25,7 +27,7 @@ def threads(rows: int, columns: int) -> AbstractContextManager:
     return one_blas_thread()
 
 
-def in_parallel(call: Callable[[slice], Result], slices: Iterable[slice]) -> list[Result]:
+def in_parallel(call: Callable[[Part], Result], blocks: Iterable[Part]) -> list[Result]:
     """What `call` gives for independent blocks, in their order; NumPy releases the interpreter inside.
 
     BLAS is on one thread meanwhile: threads that wait for each other at the end of every product, as those of BLAS do,
@@ -34,20 +36,44 @@ def in_parallel(call: Callable[[slice], Result], slices: Iterable[slice]) -> lis
     >>> in_parallel(lambda block: block.stop, [slice(0, 2), slice(2, 5)])
     [2, 5]
     """
-    parts = list(slices)
+    parts = list(blocks)
     if min(len(parts), cores()) < 2 or getattr(_WORKER, "busy", False):
         return [call(part) for part in parts]
-    futures: list[Future[Result]] = []
+    results: dict[int, Result] = {}
+    left = deque(enumerate(parts))
+
+    def work() -> None:
+        try:
+            while (following := _taken(left)) is not None:
+                place, part = following
+                results[place] = call(part)
+        except BaseException:
+            left.clear()
+            raise
+
     with one_blas_thread():
+        helpers: list[Future[None]] = []
+        _WORKER.busy = True
         try:
             pool = _pool(cores(), os.getpid())
-            futures.extend(pool.submit(call, part) for part in parts)
-            return [future.result() for future in futures]
+            helpers.extend(pool.submit(work) for _ in range(min(len(parts), cores()) - 1))
+            work()
         finally:
+            _WORKER.busy = False
             # After an error or Ctrl-C none may go on writing into what the caller has back.
-            for future in futures:
-                future.cancel()
-            wait(futures)
+            left.clear()
+            begun = [helper for helper in helpers if not helper.cancel()]
+            wait(begun)
+    for helper in begun:
+        helper.result()
+    return [results[place] for place in range(len(parts))]
+
+
+def _taken(left: "deque[Any]") -> Any:
+    try:
+        return left.popleft()
+    except IndexError:
+        return None
 
 
 def cores() -> int:

@@ -6,15 +6,12 @@ import numpy as np
 from jaxtyping import Float
 
 from firstlight.features import matrix_power, symmetrised
-from firstlight.rfm.matrices import FeatureMatrices
+from firstlight.rfm.matrices import FLOOR, FeatureMatrices
 
 Metric = Float[np.ndarray, "d d"]
 Update = Literal["fact", "fact_geometric", "nfa"]
 Normalize = Literal["trace", "max"]
 UPDATES: tuple[Update, ...] = ("fact", "fact_geometric", "nfa")
-
-FLOOR = 1e-12
-"""Eigenvalues below this share of the largest are rounding errors; the root of one would be a millionth of M."""
 
 
 def updated(update: Update, M: Metric, found: FeatureMatrices, power: float | int = 0.5) -> Metric:
@@ -34,9 +31,9 @@ def updated(update: Update, M: Metric, found: FeatureMatrices, power: float | in
     if update == "nfa":
         if found.agop is None:
             raise ValueError("the update 'nfa' needs AGOP, which was not computed; ask for it with agop=True")
-        return np.asarray(matrix_power(found.agop, power, FLOOR))
+        return found.agop_root if power == 0.5 else np.asarray(matrix_power(found.agop, power, FLOOR))
     if update == "fact":
-        return np.asarray(symmetrised(found.fact, 2 * power, FLOOR))
+        return found.fact_root if power == 0.5 else np.asarray(symmetrised(found.fact, 2 * power, FLOOR))
     if update == "fact_geometric":
         return np.asarray(symmetrised(found.fact @ M, power, FLOOR))
     raise ValueError(f"update is one of {', '.join(UPDATES)}; got {update!r}")
