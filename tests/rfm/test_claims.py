@@ -1,5 +1,6 @@
 """Checks that can fail, and a table of 112 sets that goes on where it stopped."""
 
+import json
 from types import SimpleNamespace
 
 import numpy as np
@@ -31,13 +32,30 @@ def test_table_3_goes_on_after_the_fold_it_stopped_at():
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     folds = tuple((np.delete(np.arange(60), part), part) for part in np.split(np.arange(60), 4))
     table = rfm_tabular.Table("tiny", X, y, (np.arange(30), np.arange(30, 60)), folds)
-    kept: list[int] = []
-    whole = rfm_tabular.evaluate(table, {}, lambda done: kept.append(len(done["folds"])))
-    assert kept == [0, 1, 2, 3, 4]
-    half = {"choices": whole["choices"], "folds": whole["folds"][:2]}
-    kept.clear()
-    assert rfm_tabular.evaluate(table, half, lambda done: kept.append(len(done["folds"]))) == whole
-    assert kept == [3, 4]
+    kept: list[str] = []
+    whole = rfm_tabular.evaluate(table, {}, lambda done: kept.append(json.dumps(done)))
+    # Ten ridges, with rows as they are and scaled to length 1, then what was chosen, then four folds.
+    assert len(kept) == 10 + 1 + 4
+    for place in (6, 10, 12):
+        again: list[str] = []
+        assert (
+            rfm_tabular.evaluate(table, json.loads(kept[place]), lambda done: again.append(json.dumps(done))) == whole
+        )
+        assert again == kept[place + 1 :]
+
+
+def test_the_largest_set_of_table_3_is_a_number(monkeypatch):
+    monkeypatch.setenv("FIRSTLIGHT_UCI_ROWS", "70000")
+    assert rfm_tabular._largest() == 70_000
+    monkeypatch.setenv("FIRSTLIGHT_UCI_ROWS", "all")
+    with pytest.raises(ValueError, match="number of rows"):
+        rfm_tabular._largest()
+
+
+def test_means_of_table_3_are_over_the_same_folds():
+    fold = {method: [0.5, 0.5 if method == "Laplace" else 0.25] for method in rfm_tabular.PRINTED}
+    choice = {"unit": False, "ridge": 1.0, "iteration": 1, "accuracy": 0.5}
+    whole = {"choices": dict.fromkeys(rfm_tabular.PRINTED, choice), "folds": 4 * [fold]}
     means = rfm_tabular.summary({"tiny": whole})
     assert set(means) == {"published", "leak-free"}
     assert means["published"]["Laplace"] == means["leak-free"]["Laplace"]

@@ -1,6 +1,7 @@
 """Table 3: recursive feature machines on the UCI corpus, by the published protocol and by one that does not leak."""
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,8 +21,8 @@ SETS = 120
 
 TOLERANCE = 0.3
 
-LARGEST = 10_000
-"""Sets with more rows are left out: they alone would take longer than all others together."""
+LARGEST = 20_000
+"""Sets with more rows are left out unless FIRSTLIGHT_UCI_ROWS names a larger number: four sets, most of a day."""
 
 FOLDS = 4
 PROTOCOL = 1
@@ -56,24 +57,32 @@ def rules():
     return {"FACT": Rule("fact", None), "FACT geometric": Rule("fact_geometric", None), "NFA": Rule("nfa", None)}
 
 
-def tune(table: Table) -> dict[str, Choice]:
+def tune(table: Table, done: dict[str, Any], keep) -> dict[str, Choice]:
     """The best setting of each method on the tuning split; of equals the first, in the order of the loops."""
     best: dict[str, Choice] = {}
-
-    def offer(method: str, choice: Choice) -> None:
-        if method not in best or choice.accuracy > best[method].accuracy:
-            best[method] = choice
-
     for unit in (False,) if table.name == "balance-scale" else (False, True):
         for ridge in RIDGES:
-            zeroth = next(_machines(table, table.tune, unit, ridge, rules()["NFA"], 1), None)
-            if zeroth is None:
-                continue
-            offer("Laplace", Choice(unit, ridge, 0, zeroth[1]))
-            for method, rule in rules().items():
-                offer(method, Choice(unit, ridge, 0, zeroth[1]))
-                for machine, accuracy in _machines(table, table.tune, unit, ridge, rule, ITERATIONS, zeroth[0]):
-                    offer(method, Choice(unit, ridge, machine.iteration, accuracy))
+            tried = done.setdefault("tried", {})
+            key = f"{unit} {ridge}"
+            if key not in tried:
+                tried[key] = {method: vars(choice) for method, choice in _tried(table, unit, ridge).items()}
+                keep(done)
+            for method, values in tried[key].items():
+                if method not in best or values["accuracy"] > best[method].accuracy:
+                    best[method] = Choice(**values)
+    return best
+
+
+def _tried(table: Table, unit: bool, ridge: float) -> dict[str, Choice]:
+    """The best number of updates of each method at one ridge; nothing where the plain machine has no solution."""
+    zeroth = next(_machines(table, table.tune, unit, ridge, rules()["NFA"], 1), None)
+    if zeroth is None:
+        return {}
+    best = dict.fromkeys(("Laplace", *rules()), Choice(unit, ridge, 0, zeroth[1]))
+    for method, rule in rules().items():
+        for machine, accuracy in _machines(table, table.tune, unit, ridge, rule, ITERATIONS, zeroth[0]):
+            if accuracy > best[method].accuracy:
+                best[method] = Choice(unit, ridge, machine.iteration, accuracy)
     return best
 
 
@@ -140,9 +149,11 @@ def _accuracy_of(table: Table, fold, choice: Choice, metric) -> float:
 
 
 def evaluate(table: Table, done: dict[str, Any], keep) -> dict[str, Any]:
-    """Everything about one set; `done` holds what is known, and `keep` is told after each fold."""
+    """Everything about one set; `done` holds what is known, and `keep` is told after each ridge and each fold."""
     if "choices" not in done:
-        done |= {"choices": {method: vars(choice) for method, choice in tune(table).items()}, "folds": []}
+        choices = tune(table, done, keep)
+        done |= {"choices": {method: vars(choice) for method, choice in choices.items()}, "folds": []}
+        done.pop("tried")
         keep(done)
     choices = {method: Choice(**values) for method, values in done["choices"].items()}
     if len(done["folds"]) < len(table.folds):
@@ -240,8 +251,8 @@ def tabular(setting: Setting) -> Outcome:
         PRINTED if setting.scale == "paper" else {"all updates": "no more than 2 points below Laplace"},
         evidence=(
             "The published protocol reuses the M of the tuning split, half of which are test rows of the folds. "
-            "Sets with more than 10 000 rows, and miniboone, are left out, and the paper prints no numbers of single "
-            "sets: means that differ by more than 0.3 decide nothing while the sets left out could make up for it. "
+            f"{SETS - len(results)} large sets are left out, and the paper prints no numbers of single sets: means that "
+            "differ by more than 0.3 decide nothing while the sets left out could make up for it. "
             "Gains over Laplace were looked at after the means had turned out to differ, and decide nothing either."
             if setting.scale == "paper"
             else "On scikit-learn's bundled sets, which are too easy to tell the methods apart."
@@ -286,7 +297,8 @@ def _corpus(setting: Setting) -> dict[str, dict[str, Any]]:
     for path in sorted((Path(setting.data or ".") / "uci121").glob("*.npz")):
         with np.load(path) as file:
             sizes[path] = len(file["y"])
-    chosen = sorted((path for path, rows in sizes.items() if rows <= LARGEST), key=lambda path: sizes[path])
+    largest = _largest()
+    chosen = sorted((path for path, rows in sizes.items() if rows <= largest), key=lambda path: sizes[path])
     # Time grows with the cube of the rows; that is what the fraction done is counted in.
     costs = np.cumsum([2e6 + float(sizes[path]) ** 3 for path in chosen])
     results, folder = {}, setting.work / f"table-3-v{PROTOCOL}"
@@ -304,6 +316,13 @@ def _corpus(setting: Setting) -> dict[str, dict[str, Any]]:
     return results
 
 
+def _largest() -> int:
+    given = os.environ.get("FIRSTLIGHT_UCI_ROWS", str(LARGEST))
+    if not given.isdigit():
+        raise ValueError(f"FIRSTLIGHT_UCI_ROWS is the number of rows of the largest set to run; got {given!r}")
+    return int(given)
+
+
 TABLE_3 = Claim(
     id="fact.table-3",
     title="RFMs on 120 tables of the UCI corpus",
@@ -316,7 +335,7 @@ TABLE_3 = Claim(
     expected_verdict={"quick": "holds", "paper": "inconclusive"},
     tolerance=TOLERANCE,
     tolerance_reason=(
-        "points of mean accuracy; the paper averages over eight larger sets as well, which are left out here, so that "
+        "points of mean accuracy; the paper averages over four larger sets as well, which are left out here, so that "
         "a larger distance is inconclusive if they could account for it"
     ),
 )
