@@ -251,8 +251,8 @@ def tabular(setting: Setting) -> Outcome:
         PRINTED if setting.scale == "paper" else {"all updates": "no more than 2 points below Laplace"},
         evidence=(
             "The published protocol reuses the M of the tuning split, half of which are test rows of the folds. "
-            f"{SETS - len(results)} large sets are left out, and the paper prints no numbers of single sets: means that "
-            "differ by more than 0.3 decide nothing while the sets left out could make up for it. "
+            f"{SETS - len(results)} large sets are left out, and the paper prints no numbers of single sets: means "
+            "that differ by more than 0.3 decide nothing while the sets left out could make up for it. "
             "Gains over Laplace were looked at after the means had turned out to differ, and decide nothing either."
             if setting.scale == "paper"
             else "On scikit-learn's bundled sets, which are too easy to tell the methods apart."
