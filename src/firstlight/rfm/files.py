@@ -94,7 +94,10 @@ def _restored(head: dict[str, Any], arrays: dict[str, np.ndarray]) -> RFMClassif
     for name in _NUMBERS:
         setattr(estimator, name, arrays[name])
     estimator.kernel_ = KERNELS[head["kernel"]](estimator.bandwidth_)
-    estimator.history_ = pd.DataFrame(head["history"]).astype({"score": float, "error": float, "alignment": float})
+    history = pd.DataFrame(head["history"])
+    # A column without any number would come back as one of objects.
+    numbers = history.columns.intersection(["score", "error", "alignment", "change"])
+    estimator.history_ = history.astype(dict.fromkeys(numbers, float))
     estimator._scaling = Scaling(arrays["shift"], arrays["spread"])
     estimator.n_features_in_ = len(arrays["shift"])
     if head["names"]:

@@ -40,12 +40,16 @@ class Rule:
 
 @dataclass(frozen=True)
 class Iterate:
-    """One machine of Algorithm 1: its metric, its solution, and the matrices the next metric is made of."""
+    """One machine of Algorithm 1: its metric, its solution, and the matrices the next metric is made of.
+
+    `change` is the norm of the difference to the metric before, as a share of M's norm.
+    """
 
     iteration: int
     M: Metric
     solution: Solution
     found: FeatureMatrices | None = field(default=None, repr=False)
+    change: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -90,29 +94,29 @@ def iterate(
         agop: whether AGOP is computed even where the update does not need it.
         tol: the machine whose M differs from the one before by this share of its norm, or less, is the last.
     """
-    wanted, iteration, last = agop or rule.update == "nfa", 0, False
+    wanted, iteration, change = agop or rule.update == "nfa", 0, float("nan")
     M = np.eye(solver.X.shape[1])
     if start is not None and start.found is not None:
         following = rule.next(start.M, start.found)
         if following is None:
             return
-        M, iteration, last = following, start.iteration + 1, _change(following, start.M) <= tol
+        M, iteration, change = following, start.iteration + 1, _change(following, start.M)
     while iteration <= iterations:
-        last = last or iteration == iterations
+        last = iteration == iterations or change <= tol
         with threads(*solver.X.shape):
             solver.load(M, once=ridge.once and not last)
             solution = ridge.solve(solver, iteration, last)
         if last:
-            yield Iterate(iteration, M, solution)
+            yield Iterate(iteration, M, solution, change=change)
             return
         # A metric whose scale runs away overflows here; that ends the sequence, and is no reason for a warning.
         with threads(*solver.X.shape), np.errstate(over="ignore", invalid="ignore"):
             found = solver.matrices(solution, agop=wanted, centred=rule.centred)
             following = rule.next(M, found)
-        yield Iterate(iteration, M, solution, found)
+        yield Iterate(iteration, M, solution, found, change)
         if following is None:
             return
-        M, iteration, last = following, iteration + 1, _change(following, M) <= tol
+        M, iteration, change = following, iteration + 1, _change(following, M)
 
 
 def _change(M: Metric, before: Metric) -> float:

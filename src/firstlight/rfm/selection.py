@@ -41,6 +41,7 @@ class Step:
             "error": self.quality[1],
             "ridge": solution.ridge,
             "alignment": self.alignment,
+            "change": self.iterate.change,
             "condition": solution.condition,
             "chosen": chosen,
         }
