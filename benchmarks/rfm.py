@@ -16,7 +16,7 @@ UPDATES = 5
 """Of M at most, by both: xrfm's default."""
 
 TOL = 0.2
-"""Ours stops where M changes by no more than this share; chosen on UCI sets (`docs/rfm.md`), not on these."""
+"""Ours stops where M changes by less than this share; chosen on UCI sets (`docs/rfm.md`), not on these."""
 
 
 def _digits():

@@ -40,12 +40,12 @@ def _folds(path: Path) -> list[dict]:
 
 
 def _means(folds: list[dict], tol: float) -> dict[str, float]:
-    """Means over sets where each run stops after its first change of at most `tol`."""
+    """Means over sets where each run stops after its first change below `tol`."""
     import pandas as pd
 
     rows = []
     for one in folds:
-        stopped = next((t for t, change in enumerate(one["change"], 1) if change <= tol), len(one["change"]))
+        stopped = next((t for t, change in enumerate(one["change"], 1) if change < tol), len(one["change"]))
         rows.append((one["set"], one["error"][stopped], 100 * one["accuracy"][stopped], stopped))
     return dict(pd.DataFrame(rows, columns=["set", "error", "accuracy", "updates"]).groupby("set").mean().mean())
 

@@ -46,9 +46,10 @@ def test_table_3_goes_on_after_the_fold_it_stopped_at():
 def test_the_largest_set_of_table_3_is_a_number(monkeypatch):
     monkeypatch.setenv("FIRSTLIGHT_UCI_ROWS", "70000")
     assert rfm_tabular._largest() == 70_000
-    monkeypatch.setenv("FIRSTLIGHT_UCI_ROWS", "all")
-    with pytest.raises(ValueError, match="number of rows"):
-        rfm_tabular._largest()
+    for wrong in ("all", "0", "²", ""):
+        monkeypatch.setenv("FIRSTLIGHT_UCI_ROWS", wrong)
+        with pytest.raises(ValueError, match="the largest set"):
+            rfm_tabular._largest()
 
 
 def test_means_of_table_3_are_over_the_same_folds():

@@ -4,6 +4,7 @@ import itertools
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -318,3 +319,30 @@ def test_updates_end_where_m_hardly_changes():
     probable = RFMClassifier(tol=tol, iterations=6, **settled).fit(X, y > 0)
     assert probable.n_iter_ < 6
     assert probable.temperature_ != 1.0
+
+
+def test_without_early_stopping_the_last_iteration_stands():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    y = X[:, 0] + 0.5 * rng.standard_normal(60)
+    model = RFMRegressor(update="nfa", early_stopping=None, iterations=12).fit(X, y)
+    assert model.n_iter_ == 12
+    # A metric of one column never changes, and by default that ends nothing.
+    assert RFMRegressor(update="nfa", early_stopping=None, ridge=1.0).fit(X[:, :1], y).n_iter_ == 5
+
+
+def test_leave_one_out_keeps_to_the_centres_asked_for():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    model = RFMRegressor(update="nfa", early_stopping="loo", exact_rows=100, n_centers=50).fit(X, X[:, 0] * X[:, 1])
+    assert model.solver_ == "centers"
+
+
+def test_a_metric_whose_scale_runs_away_is_no_reason_for_a_warning():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 4))
+    settings = {"kernel": "quadratic", "update": "fact", "normalize": None, "ridge": 100.0, "early_stopping": None}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = RFMRegressor(iterations=15, **settings).fit(X, X[:, 0] * X[:, 1])
+    assert model.n_iter_ > 3

@@ -51,3 +51,14 @@ def test_slices_cover_all_rows_once(count):
         parts = list(slices)
         assert np.concatenate([np.arange(count)[part] for part in parts]).tolist() == list(range(count))
         assert len(parts) <= max(cores(), 1)
+
+
+def test_rows_in_the_wrong_order_are_refused(problem):
+    A, Y, _ = problem
+    C = np.ascontiguousarray(A)
+    with pytest.raises(ValueError, match="Fortran"):
+        lapack.cholesky(C)
+    with pytest.raises(ValueError, match="Fortran"):
+        lapack.invert(C)
+    with pytest.raises(ValueError, match="Fortran"):
+        lapack.solve(C, Y)

@@ -1,5 +1,7 @@
 """Solvers against dense linear algebra, rows really left out, and gradients really taken."""
 
+import signal
+import threading
 import time
 
 import numpy as np
@@ -11,16 +13,19 @@ from firstlight.rfm import (
     CentreSolver,
     ExactSolver,
     Gaussian,
+    Kernel,
     Laplace,
     NotPositiveDefinite,
     best_ridge,
+    lapack,
     loo_errors,
     median_bandwidth,
     pairs,
+    threads,
 )
 from firstlight.rfm.matrices import pair_products
 from firstlight.rfm.ridge import RUNGS
-from firstlight.rfm.threads import in_parallel
+from firstlight.rfm.threads import cores, in_parallel
 
 ALL = sorted(KERNELS)
 
@@ -91,11 +96,57 @@ def test_values_and_slopes_of_one_pass_are_those_of_two(name):
     X -= X.mean(axis=0)
     X[5] = X[600]
     out = np.empty((700, 700))
-    diagonal = pairs.own_values_and_slopes(kernel, X, M, out)
+    norm, diagonal = pairs.own_values_and_slopes(kernel, X, M, out)
     K, D = pairs.values(kernel, X, X, M), pairs.slopes(kernel, X, X, M)
     np.testing.assert_allclose(np.triu(out), np.triu(K), rtol=1e-12, atol=1e-12)
     np.testing.assert_allclose(np.tril(out, -1), np.tril(D, -1), rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(diagonal, D.diagonal(), rtol=1e-6, atol=1e-12)
+    assert norm == pytest.approx(np.linalg.norm(K, 1), rel=1e-12)
+    assert pairs.own_values(kernel, X, M, out) == pytest.approx(norm, rel=1e-12)
+
+
+class Linear(Kernel):
+    """xᵀMz/L², which has entries of both signs."""
+
+    radial = False
+
+    def values(self, u):
+        u *= self.bandwidth**-2
+
+    def slopes(self, block):
+        block[...] = self.bandwidth**-2
+
+
+class SquareRoot(Laplace):
+    """exp(−√‖x − z‖/L): another formula than its parent's."""
+
+    def values(self, u):
+        np.exp(-(u**0.25) / self.bandwidth, out=u)
+
+    def slopes(self, block):
+        logarithm = np.log(block)
+        logarithm[logarithm == 0] = -np.inf
+        block /= 2 * self.bandwidth**4 * logarithm**3
+
+
+def test_the_condition_of_a_kernel_of_both_signs_is_told(problem):
+    X, Y, M, w = problem
+    solver = ExactSolver(X, Y, w, Linear(2.0))
+    for once in (False, True):
+        solver.load(M, once=once)
+        condition = solver.solve(1e-6).condition
+        assert condition == pytest.approx(np.linalg.cond(X @ M @ X.T / 4 + np.diag(1e-6 / w), 1), rel=0.5)
+
+
+def test_a_kernel_made_of_another_has_formulas_of_its_own():
+    X = np.random.default_rng(0).standard_normal((20, 3))
+    out, kernel = np.empty((20, 20)), SquareRoot(1.5)
+    pairs.own_values_and_slopes(kernel, X, np.eye(3), out)
+    distance = np.linalg.norm(X[3] - X[9])
+    K = np.exp(-(distance**0.5) / 1.5)
+    assert out[3, 9] == pytest.approx(K, rel=1e-9)
+    # 2 dk/du with u = distance².
+    assert out[9, 3] == pytest.approx(-K * distance**-1.5 / (2 * 1.5), rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -147,6 +198,40 @@ def test_after_an_error_no_block_is_worked_on_any_more():
     before = len(done)
     time.sleep(0.2)
     assert len(done) == before
+
+
+@pytest.mark.skipif(cores() < 2, reason="needs a second thread to wait for")
+def test_an_interrupt_while_others_work_waits_for_them():
+    begun, written, caller = threading.Event(), [], threading.get_ident()
+
+    def call(block):
+        if threading.get_ident() == caller:
+            assert begun.wait(10)
+            threading.Timer(0.2, signal.pthread_kill, [caller, signal.SIGINT]).start()
+        else:
+            begun.set()
+            time.sleep(0.6)
+            written.append(block.start)
+
+    with pytest.raises(KeyboardInterrupt):
+        in_parallel(call, [slice(0, 1), slice(1, 2)])
+    assert len(written) == 1
+
+
+@pytest.mark.parametrize("count", [1, 3, 5, 64])
+def test_any_number_of_cores_gives_the_same_machine(problem, monkeypatch, count):
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((900, 3)), rng.standard_normal((900, 2))
+    found = []
+    for cores_here in (2, count):
+        for module in (lapack, threads):
+            monkeypatch.setattr(module, "cores", lambda cores_here=cores_here: cores_here)
+        solver = ExactSolver(X - X.mean(axis=0), Y, np.ones(900), Laplace(2.0))
+        solver.load(np.eye(3), once=True)
+        solution = solver.solve(0.1, loo=True)
+        found.append((solution.loo, solver.matrices(solution).agop))
+    np.testing.assert_allclose(found[0][0], found[1][0], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-9, atol=1e-12)
 
 
 def test_an_index_error_in_a_block_is_not_taken_for_the_end():

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import get_blas_funcs, get_lapack_funcs
+from scipy.linalg import get_lapack_funcs
 
 from firstlight.rfm import lapack
 from firstlight.rfm.kernels import Kernel
@@ -39,24 +39,21 @@ class ExactSolver:
         Y: Float[np.ndarray, "n c"],
         weights: Float[np.ndarray, " n"],
         kernel: Kernel,
-        *,
-        scratch: bool = True,
     ) -> None:
         self.X, self.Y, self.kernel = X, Y.astype(X.dtype, copy=False), kernel
         self.weights = weights.astype(X.dtype, copy=False)
         self.C = X
-        self._square = np.empty((len(X), len(X)) if scratch else (0, 0), X.dtype)
+        self._square = np.empty((len(X), len(X)), X.dtype)
         (self._pocon,) = get_lapack_funcs(("pocon",), (self._square,))
-        (self._symv,) = get_blas_funcs(("symv",), (self._square,))
 
     def load(self, M: Float[np.ndarray, "d d"], *, once: bool = False) -> None:
         """Compute K for the metric M; with `once` it can be solved one time only, and D is there afterwards."""
         self.M, K = M.astype(self.X.dtype, copy=False), self._square
         self._once, self._slope_diagonal = once, np.zeros(0)
         if once:
-            self._slope_diagonal = own_values_and_slopes(self.kernel, self.X, self.M, K)
+            self._norm, self._slope_diagonal = own_values_and_slopes(self.kernel, self.X, self.M, K)
         else:
-            own_values(self.kernel, self.X, self.M, K)
+            self._norm = own_values(self.kernel, self.X, self.M, K)
         if self.kernel.radial:
             np.fill_diagonal(K, 1)
         self._diagonal = K.diagonal().copy()
@@ -65,23 +62,7 @@ class ExactSolver:
                 "the kernel overflows on these rows; scale the columns of X, or give a larger bandwidth "
                 f"than {self.kernel.bandwidth:g}"
             )
-        # The largest sum of a column is the norm, as long as the kernel is nowhere negative.
-        self._norm = float(self._symv(1.0, K.T, np.ones(len(K), K.dtype), lower=1).max())
         self._whole = True
-
-    @classmethod
-    def for_predictions(
-        cls,
-        X: Float[np.ndarray, "n d"],
-        Y: Float[np.ndarray, "n c"],
-        weights: Float[np.ndarray, " n"],
-        kernel: Kernel,
-        M: Float[np.ndarray, "d d"],
-    ) -> "ExactSolver":
-        """A solver with the metric M that can predict, without the memory it would need to solve."""
-        solver = cls(X, Y, weights, kernel, scratch=False)
-        solver.M = M.astype(X.dtype, copy=False)
-        return solver
 
     @property
     def size(self) -> float:

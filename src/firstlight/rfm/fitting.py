@@ -23,6 +23,9 @@ SELECTION_ROWS = 5000
 SINGLE_ROWS = 2000
 """From here on precision "auto" is single, which halves time and memory, as long as it resolves the problem."""
 
+PATIENCE = 2
+"""A rule is given up so many iterations after its best one, where that is what is looked for."""
+
 FOLDS = 4
 ENOUGH_ROWS = 500
 """So many rows left out tell machines apart; of large tables not all folds are needed for that."""
@@ -109,7 +112,7 @@ def _fit(Z, Y, weights, kernel: Kernel, settings: Settings, quality) -> Fitted:
     runs = folds[0] if len(folds) == 1 else pooled(folds, quality)
     plan, best = choose(runs, last=settings.early_stopping is None)
     told = history(runs, best)
-    if len(splits[0][0]) == len(Z):
+    if len(splits[0][0]) == len(Z) <= settings.exact_rows:
         return Fitted(best.iterate, Z, len(Z), told, best.judged)
     del runs, folds
     final = _follow(plan, Z, Y, weights, kernel, settings, rng)
@@ -134,6 +137,7 @@ def _tried(Z, Y, weights, kernel: Kernel, settings: Settings, quality, kept, hel
         quality,
         agop=_agop_is_cheap(len(kept), Z.shape[1], Y.shape[1]),
         tol=settings.tol,
+        patience=settings.iterations if settings.early_stopping is None else PATIENCE,
         n_jobs=settings.n_jobs,
     )
 

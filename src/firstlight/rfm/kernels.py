@@ -5,7 +5,7 @@ A kernel works in place on blocks of arguments u, so that an n×n matrix is neve
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -38,6 +38,12 @@ class Kernel(ABC):
     radial: ClassVar[bool] = True
     slopes_from_values: ClassVar[bool] = True
     """Whether `slopes` is given K (which is at hand) or must be given u (computed again)."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # A shortcut for the formulas of a class does not hold for others.
+        if {"values", "slopes"} & vars(cls).keys() and "both" not in vars(cls):
+            cls.both = Kernel.both  # type: ignore[method-assign]
 
     def __post_init__(self) -> None:
         if not in_range(self.bandwidth, np.dtype(np.float64)):

@@ -47,7 +47,7 @@ def cholesky(A: Square) -> bool:
 
 
 def solve(L: Square, Y: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:
-    """(LLᵀ)⁻¹Y, by one thread: L is read once, and that is what takes the time."""
+    """(LLᵀ)⁻¹Y by one thread: reading L takes most of the time, and two would both read it."""
     X = np.array(Y, L.dtype, order="F")
     _call("potrs", L, "L", *X.shape, L, X, ctypes.c_int())
     return X
@@ -115,6 +115,8 @@ def _call(name: str, like: np.ndarray, *arguments: Any) -> None:
     given: list[Any] = []
     for argument in arguments:
         if isinstance(argument, np.ndarray):
+            if argument.dtype != like.dtype or (len(argument) > 1 and argument.strides[0] != argument.itemsize):
+                raise ValueError(f"{name} takes Fortran-ordered matrices of one precision")
             leading = max(argument.strides[1] // argument.itemsize, 1)
             given += [ctypes.c_void_p(argument.ctypes.data), ctypes.byref(ctypes.c_int(leading))]
         elif isinstance(argument, str):

@@ -92,7 +92,7 @@ def iterate(
         ridge: `fixed(…)`, or one that chooses.
         start: an iterate with matrices to go on from, instead of M = I.
         agop: whether AGOP is computed even where the update does not need it.
-        tol: the machine whose M differs from the one before by this share of its norm, or less, is the last.
+        tol: the machine whose M differs from the one before by less than this share of its norm is the last.
     """
     wanted, iteration, change = agop or rule.update == "nfa", 0, float("nan")
     M = np.eye(solver.X.shape[1])
@@ -102,7 +102,7 @@ def iterate(
             return
         M, iteration, change = following, start.iteration + 1, _change(following, start.M)
     while iteration <= iterations:
-        last = iteration == iterations or change <= tol
+        last = iteration == iterations or change < tol
         with threads(*solver.X.shape):
             solver.load(M, once=ridge.once and not last)
             solution = ridge.solve(solver, iteration, last)
@@ -120,7 +120,10 @@ def iterate(
 
 
 def _change(M: Metric, before: Metric) -> float:
-    return float(np.linalg.norm(M - before) / np.linalg.norm(M))
+    # Squares leave the range of numbers long before a metric whose scale runs away does.
+    size = np.abs(M).max()
+    with np.errstate(over="ignore", invalid="ignore"):
+        return float(np.linalg.norm((M - before) / size) / np.linalg.norm(M / size))
 
 
 def recursive_feature_machine(

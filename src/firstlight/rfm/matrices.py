@@ -95,7 +95,7 @@ def gradient_products(
     With `centred`, AGOP is without the products of the mean gradients.
     """
     (m, d), c = C.shape, beta.shape[1]
-    # D times columns β_jl c_j, and times β_jl, which is what x_i is taken in a radial kernel.
+    # What D is multiplied by: columns β_jl c_j, and β_jl for a radial kernel, where x_i goes with the sum of D_ij β_jl.
     moved = np.empty((m, c * (d + radial)), beta.dtype)
     np.multiply(beta[:, :, None], C[:, None, :], out=moved[:, : c * d].reshape(m, c, d))
     moved[:, c * d :] = beta[:, : c * radial]

@@ -64,16 +64,23 @@ def slopes(kernel: Kernel, X: Rows, Z: Others, M: Metric) -> Pairs:
     return K
 
 
-def own_values(kernel: Kernel, X: Rows, M: Metric, out: Square) -> None:
-    """K(x, x′) of rows with each other into `out`, by half of the work."""
-    _symmetric(out, _filler(kernel, X, X, M, kernel.values))
+def own_values(kernel: Kernel, X: Rows, M: Metric, out: Square) -> float:
+    """K(x, x′) of rows with each other into `out`, by half of the work; its 1-norm is returned."""
+    fill, sizes = _filler(kernel, X, X, M, kernel.values), []
+
+    def measured(block: slice, part: Pairs) -> None:
+        fill(block, part)
+        sizes.append(_column_sizes(part, block, len(out)))
+
+    _symmetric(out, measured)
+    return float(np.sum(sizes, axis=0).max())
 
 
-def own_values_and_slopes(kernel: Kernel, X: Rows, M: Metric, out: Square) -> Float[np.ndarray, " n"]:
-    """K of rows with each other on and above the diagonal of `out`, D below it; D's diagonal is returned."""
+def own_values_and_slopes(kernel: Kernel, X: Rows, M: Metric, out: Square) -> tuple[float, Float[np.ndarray, " n"]]:
+    """K of rows with each other on and above the diagonal of `out`, D below it; K's 1-norm and D's diagonal."""
     fill, diagonal = _filler(kernel, X, X, M, None), np.empty(len(X), out.dtype)
 
-    def write(block: slice) -> None:
+    def write(block: slice) -> np.ndarray:
         K = np.empty((block.stop - block.start, block.stop), out.dtype)
         D = np.empty_like(K)
         fill(block, K)
@@ -83,9 +90,10 @@ def own_values_and_slopes(kernel: Kernel, X: Rows, M: Metric, out: Square) -> Fl
         out[block, block] = D[:, block]
         np.copyto(out[block, block], K[:, block], where=_above(len(K)))
         _write_turned(out, block, K)
+        return _column_sizes(K, block, len(out))
 
-    in_parallel(write, _largest_first(len(out)))
-    return diagonal
+    sizes = in_parallel(write, _largest_first(len(out)))
+    return float(np.sum(sizes, axis=0).max()), diagonal
 
 
 def own_slopes(kernel: Kernel, X: Rows, M: Metric, K: Square) -> None:
@@ -152,6 +160,14 @@ def _symmetric(out: Square, fill: Callable[[slice, Pairs], None]) -> None:
 def _largest_first(rows: int) -> Iterable[slice]:
     """Blocks of rows that reach to the diagonal: the long ones begin, so that no core waits long for the last."""
     return reversed(list(blocks(rows, rows)))
+
+
+def _column_sizes(part: np.ndarray, block: slice, columns: int) -> np.ndarray:
+    """What a block of rows up to the diagonal, and its turned copy, add to the sums of the columns' sizes."""
+    sizes, found = np.abs(part), np.zeros(columns, part.dtype)
+    found[: block.stop] = sizes.sum(axis=0)
+    found[block] += sizes[:, : block.start].sum(axis=1)
+    return found
 
 
 def _write_turned(out: Square, block: slice, part: np.ndarray) -> None:

@@ -22,8 +22,9 @@ class RFMRegressor(RegressorMixin, BaseRFM):
         bandwidth: L, in the units of the scaled columns, or "median".
         ridge: what is added to the diagonal of K, or "auto".
         iterations: the largest number of updates of M.
-        tol: the update that changes M by this share of its norm, or less, is the last. On tables 0.2 does no harm and
-            saves two updates of five; where features come late, as with modular sums, it would end too early.
+        tol: the update that changes M by less than this share of its norm is the last. On UCI's tables 0.2 saves two
+            updates of five and costs nothing on average; where features come late, as with modular sums, it would end
+            too early.
         power: s of AGOP^s and (FACT·FACTᵀ)^s.
         center: whether the mean gradient is taken off before AGOP.
         normalize: "trace" keeps tr M = d, "max" the largest entry 1, None nothing; "auto" is what suits the update.

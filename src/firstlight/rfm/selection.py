@@ -78,12 +78,25 @@ def explore(
     *,
     agop: bool = True,
     tol: float | int = 0.0,
+    patience: int,
     n_jobs: int | None = None,
 ) -> list[list[Step]]:
     """The steps of every rule, each beginning with the plain machine that all share.
 
-    A rule is given up two iterations after its best one.
+    A rule is given up `patience` iterations after its best one.
     """
+
+    def pursue(solver: Solver, rule: Rule) -> Iterator[Step]:
+        pursued = iterate(solver, rule, iterations, ridge, start=first.iterate, agop=agop, tol=tol)
+        best, since = first.quality, 0
+        for machine in pursued:
+            step = _step(rule, machine, judge(solver, machine), grade)
+            yield replace(step, iterate=replace(machine, found=None))
+            since = 0 if _better(step.quality, best) else since + 1
+            best = step.quality if since == 0 else best
+            if since == patience:
+                return
+
     solver = make()
     shared = agop or any(rule.update == "nfa" for rule in rules)
     plain = Rule("nfa", centred=any(rule.centred for rule in rules))
@@ -92,40 +105,18 @@ def explore(
     if not rules or not iterations:
         return [[first]]
     if len(rules) == 1 or n_jobs in (None, 1):
-        return [[first, *_pursue(solver, rule, first, iterations, ridge, judge, grade, agop, tol)] for rule in rules]
+        return [[first, *pursue(solver, rule)] for rule in rules]
     from joblib import Parallel, delayed
 
     del solver
     runs = Parallel(n_jobs=n_jobs, prefer="threads")(
-        delayed(lambda rule: list(_pursue(make(), rule, first, iterations, ridge, judge, grade, agop, tol)))(rule)
-        for rule in rules
+        delayed(lambda rule: list(pursue(make(), rule)))(rule) for rule in rules
     )
     return [[first, *run] for run in runs]  # type: ignore[union-attr]
 
 
 def _step(rule: Rule | None, machine: Iterate, judged: Judged, grade: Grade) -> Step:
     return Step(rule, machine, grade(*judged), alignment(machine), judged)
-
-
-def _pursue(
-    solver: Solver,
-    rule: Rule,
-    first: Step,
-    iterations: int,
-    ridge: Ridge,
-    judge: Judge,
-    grade: Grade,
-    agop: bool,
-    tol: float | int,
-) -> Iterator[Step]:
-    best, since = first.quality, 0
-    for machine in iterate(solver, rule, iterations, ridge, start=first.iterate, agop=agop, tol=tol):
-        step = _step(rule, machine, judge(solver, machine), grade)
-        yield replace(step, iterate=replace(machine, found=None))
-        since = 0 if _better(step.quality, best) else since + 1
-        best = step.quality if since == 0 else best
-        if since == 2:
-            return
 
 
 def pooled(folds: Sequence[Sequence[Sequence[Step]]], grade: Grade) -> list[list[Step]]:

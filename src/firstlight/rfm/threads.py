@@ -58,12 +58,13 @@ def in_parallel(call: Callable[[Part], Result], blocks: Iterable[Part]) -> list[
             pool = _pool(cores(), os.getpid())
             helpers.extend(pool.submit(work) for _ in range(min(len(parts), cores()) - 1))
             work()
+            begun = [helper for helper in helpers if not helper.cancel()]
+            wait(begun)
         finally:
             _WORKER.busy = False
             # After an error or Ctrl-C none may go on writing into what the caller has back.
             left.clear()
-            begun = [helper for helper in helpers if not helper.cancel()]
-            wait(begun)
+            wait([helper for helper in helpers if not helper.cancel()])
     for helper in begun:
         helper.result()
     return [results[place] for place in range(len(parts))]

@@ -317,8 +317,8 @@ def _corpus(setting: Setting) -> dict[str, dict[str, Any]]:
 
 def _largest() -> int:
     given = os.environ.get("FIRSTLIGHT_UCI_ROWS", str(LARGEST))
-    if not given.isdigit():
-        raise ValueError(f"FIRSTLIGHT_UCI_ROWS is the number of rows of the largest set to run; got {given!r}")
+    if not (given.isdecimal() and int(given) >= LARGEST):
+        raise ValueError(f"FIRSTLIGHT_UCI_ROWS is the rows of the largest set to run, {LARGEST} or more; got {given!r}")
     return int(given)
 
 
@@ -334,7 +334,7 @@ TABLE_3 = Claim(
     expected_verdict="holds",
     tolerance=TOLERANCE,
     tolerance_reason=(
-        "points of mean accuracy; the paper averages over four larger sets as well, which are left out here, so that "
-        "a larger distance is inconclusive if they could account for it"
+        "points of mean accuracy; the paper averages over larger sets as well, some of which are left out here, so "
+        "that a larger distance is inconclusive if they could account for it"
     ),
 )
