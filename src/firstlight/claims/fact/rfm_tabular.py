@@ -225,7 +225,8 @@ def tabular(setting: Setting) -> Outcome:
         return Outcome("inconclusive", None, None, evidence="; ".join(reasons))
     results = _bundled(seed) if setting.scale == "quick" else _corpus(setting)
     means = summary(results)
-    measured: dict[str, Any] = {"data sets": len(results)} | means
+    measured: dict[str, Any] = {"data sets": len(results)}
+    measured |= {f"{method}, {protocol}": mean for protocol, of in means.items() for method, mean in of.items()}
     free = means["leak-free"]
     single = max(free[method] for method in ("FACT", "FACT geometric", "NFA"))
     measured["auto minus the best single update, leak-free"] = free["auto"] - single
@@ -236,19 +237,22 @@ def tabular(setting: Setting) -> Outcome:
         against = against_the_printed(means["published"], len(results))
         measured |= against
         status = verdict(means["published"], against)
-    methods = [*PRINTED, "auto"]
+    methods = [*rules(), "auto"]
+    gains = {protocol: [means[protocol][m] - means[protocol]["Laplace"] for m in methods] for protocol in means}
     shown = figure.bars(
         methods,
-        {protocol: [means[protocol][method] for method in methods] for protocol in means},
+        gains,
         x="method",
-        y=figure.Axis("mean test accuracy", "%"),
-        title=f"Table 3 on {len(results)} data sets",
+        y=figure.Axis("accuracy above Laplace", "points"),
+        title=f"Table 3 on {len(results)} data sets: what learning M gains",
         caption="Published: the M of the tuning split, which has seen the test rows, serves all folds.",
     )
     return Outcome(
         status,
         measured,
-        PRINTED if setting.scale == "paper" else {"all updates": "no more than 2 points below Laplace"},
+        {f"{method}, published": mean for method, mean in PRINTED.items()}
+        if setting.scale == "paper"
+        else {"all updates": "no more than 2 points below Laplace"},
         evidence=(
             "The published protocol reuses the M of the tuning split, half of which are test rows of the folds. "
             f"{SETS - len(results)} large sets are left out, and the paper prints no numbers of single sets: means "
