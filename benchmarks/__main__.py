@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 import benchmarks
+from benchmarks._timing import MissingData
 
 RESULTS = Path(__file__).with_name("results.json")
 README = Path(__file__).parent.parent / "README.md"
@@ -69,7 +70,7 @@ def main() -> None:
         try:
             with console.status(f"running {name}"):
                 entry = known[name]() | {"command": f"make bench ONLY={name}"}
-        except FileNotFoundError as error:
+        except MissingData as error:
             console.print(f"{name} is skipped: {error}")
             continue
         results[name] = entry

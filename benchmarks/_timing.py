@@ -5,6 +5,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
+class MissingData(Exception):
+    """A benchmark that needs large data sets did not find them; its last result stands."""
+
+
 def best_seconds(contestants: Mapping[str, Callable[[], Any]], rounds: int = 7) -> dict[str, float]:
     """The fastest of `rounds` timings of each contestant, taken in turns after one warm-up call.
 

@@ -18,7 +18,6 @@ UPDATES = 5
 TOL = 0.2
 """Ours stops where M changes by less than this share; chosen on UCI sets (`docs/rfm.md`), not on these."""
 
-
 TEST_ROWS = 20_000
 """Of regression: so many tell the R² of two fits apart to 0.0003; 2000 rows, to 0.001."""
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from benchmarks._timing import result
+from benchmarks._timing import MissingData, result
 from benchmarks.rfm import TOL, UPDATES
 
 __all__ = ["rfm_tol_uci"]
@@ -27,14 +27,11 @@ def _folds(path: Path) -> list[dict]:
             solver = ExactSolver(X[train], targets[train] - mean, ones, Laplace(median_bandwidth(X[train], ones)))
             ridge = Ridge(lambda solver, iteration, last: best_ridge(solver))
             one: dict = {"set": path.stem, "update": rule.update, "error": [], "accuracy": [], "change": []}
-            before = None
             for machine in iterate(solver, rule, UPDATES, ridge, agop=False):
                 f = mean + solver.predict(machine.solution, X[test])
                 one["error"].append(float(np.mean(np.sum((f - targets[test]) ** 2, axis=1))))
                 one["accuracy"].append(float(np.mean(f.argmax(axis=1) == table.y[test])))
-                if before is not None:
-                    one["change"].append(float(np.linalg.norm(machine.M - before) / np.linalg.norm(machine.M)))
-                before = machine.M
+                one["change"].append(machine.change)
             found.append(one)
     return found
 
@@ -45,7 +42,8 @@ def _means(folds: list[dict], tol: float) -> dict[str, float]:
 
     rows = []
     for one in folds:
-        stopped = next((t for t, change in enumerate(one["change"], 1) if change < tol), len(one["change"]))
+        last = len(one["change"]) - 1
+        stopped = next((t for t, change in enumerate(one["change"]) if change < tol), last)
         rows.append((one["set"], one["error"][stopped], 100 * one["accuracy"][stopped], stopped))
     return dict(pd.DataFrame(rows, columns=["set", "error", "accuracy", "updates"]).groupby("set").mean().mean())
 
@@ -60,7 +58,7 @@ def rfm_tol_uci() -> dict:
 
     data = data_directory(None)
     if data is None or missing(("uci121",), data):
-        raise FileNotFoundError("; ".join(missing(("uci121",), data)))
+        raise MissingData("; ".join(missing(("uci121",), data)))
     sizes = {path: len(np.load(path)["y"]) for path in (data / "uci121").glob("*.npz")}
     chosen = sorted((path for path, rows in sizes.items() if rows <= ROWS), key=lambda path: -sizes[path])
     folds = [one for some in Parallel(n_jobs=-1)(delayed(_folds)(path) for path in chosen) for one in some]

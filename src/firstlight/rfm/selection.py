@@ -87,9 +87,8 @@ def explore(
     """
 
     def pursue(solver: Solver, rule: Rule) -> Iterator[Step]:
-        pursued = iterate(solver, rule, iterations, ridge, start=first.iterate, agop=agop, tol=tol)
         best, since = first.quality, 0
-        for machine in pursued:
+        for machine in iterate(solver, rule, iterations, ridge, start=first.iterate, agop=agop, tol=tol):
             step = _step(rule, machine, judge(solver, machine), grade)
             yield replace(step, iterate=replace(machine, found=None))
             since = 0 if _better(step.quality, best) else since + 1

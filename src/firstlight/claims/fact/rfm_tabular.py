@@ -22,7 +22,7 @@ SETS = 120
 TOLERANCE = 0.3
 
 LARGEST = 20_000
-"""Sets with more rows are left out unless FIRSTLIGHT_UCI_ROWS names a larger number: four sets, most of a day."""
+"""Sets with more rows are left out unless FIRSTLIGHT_UCI_ROWS names a larger number."""
 
 FOLDS = 4
 PROTOCOL = 1
