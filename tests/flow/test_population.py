@@ -17,6 +17,7 @@ from firstlight.flow.population import (
 from firstlight.flow.population._convolution import convolve, correlate_left, correlate_right
 from firstlight.groups import Group, alternating, cyclic, dihedral, parse, quaternion, symmetric
 from firstlight.records.spec import Loss
+from tests.tolerances import rounding
 
 GROUPS = [cyclic(7), cyclic(8), parse("Z2xZ6"), symmetric(3), quaternion(), dihedral(5), alternating(4)]
 each_group = pytest.mark.parametrize("group", GROUPS, ids=lambda g: g.name)
@@ -42,6 +43,11 @@ def dense_loss(W, V, table, polynomial, centring):
     return jnp.sum((residual - centring[0] * over_outputs - centring[1] * over_samples) ** 2)
 
 
+def require_equal(got, want, allowed):
+    for x, y, bound in zip(jax.tree.leaves(got), jax.tree.leaves(want), allowed, strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=bound)
+
+
 dense_value_and_grad = jax.jit(jax.value_and_grad(dense_loss, argnums=(0, 1)))
 
 
@@ -53,6 +59,20 @@ def draw(group: Group, K: int = 9, seed: int = 0):
     return W, rng.normal(size=(K, M)) / np.sqrt(K), tuple(rng.normal(size=3))
 
 
+def errors_allowed(W, V, table, polynomial, dtype=np.float64):
+    """The rounding of the loss, ∂W and ∂V: the largest terms that their sums over units or pairs add or cancel."""
+    F, _ = dense_features(W, table, polynomial)
+    slope = dense_features(W, table, tuple(i * c for i, c in enumerate(polynomial))[1:])[0]
+    (K, M), gram = V.shape, F.T @ F
+    residual = np.abs(F) @ np.abs(V) + 1
+    sizes = {
+        "loss": (np.abs(gram * (V @ V.T)).max(), K * K),
+        "W": (2 * np.abs(slope).max() * residual.max() * np.abs(V).max(), M * M),
+        "V": (2 * np.abs(gram).max() * np.abs(V).max(), K),
+    }
+    return [rounding(size, terms, dtype) for size, terms in sizes.values()]
+
+
 def of_each_projection(f, group: Group):
     """One program with f's result under each projection."""
     losses = [Loss(projection=p, reduction="sum") for p in PROJECTIONS]
@@ -61,8 +81,6 @@ def of_each_projection(f, group: Group):
 
 @each_group
 def test_loss_and_gradient_are_those_of_the_dense_table(group):
-    M = group.order
-    tolerance = 1e-12 * M**2 * (1 - 1 / M)
     with jax.enable_x64(True):
         ours = of_each_projection(population_value_and_grad, group)
         for seed in range(4):
@@ -70,17 +88,17 @@ def test_loss_and_gradient_are_those_of_the_dense_table(group):
             for got, centring in zip(ours(W, V, polynomial), PROJECTIONS.values(), strict=True):
                 want = dense_value_and_grad(W, V, group.table, polynomial, centring)
                 assert got[0].dtype == jnp.float64
-                jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=0, atol=tolerance), got, want)
+                require_equal(got, want, errors_allowed(W, V, group.table, polynomial))
 
 
 def test_value_alone_is_the_value_with_gradient_and_differentiates_by_itself():
-    group, loss = dihedral(5), Loss(projection="none")
+    group, loss = dihedral(5), Loss(projection="none", reduction="sum")
     W, V, polynomial = draw(group)
     with jax.enable_x64(True):
         W, V = jnp.asarray(W), jnp.asarray(V)
         ours = population_value_and_grad(W, V, group, polynomial, loss)
         auto = jax.value_and_grad(population_loss, argnums=(0, 1))(W, V, group, polynomial, loss)
-        jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=0, atol=1e-13), ours, auto)
+        require_equal(ours, auto, errors_allowed(W, V, group.table, polynomial))
 
 
 def order_six_optimum(d: int):
@@ -109,7 +127,7 @@ def test_wide_networks_go_through_panels():
     with jax.enable_x64(True):
         got = population_value_and_grad(jnp.asarray(W), jnp.asarray(V), group, polynomial, Loss(reduction="sum"))
         want = dense_value_and_grad(W, V, group.table, polynomial, PROJECTIONS["outputs"])
-        jax.tree.map(lambda x, y: np.testing.assert_allclose(x, y, rtol=0, atol=1e-12 * abs(want[0])), got, want)
+        require_equal(got, want, errors_allowed(W, V, group.table, polynomial))
 
 
 def test_reduction_and_factor_scale_value_and_gradient():
@@ -145,16 +163,14 @@ def test_lanes_in_float32_then_alone_in_float64(group):
     W, V, _ = map(np.stack, zip(*(draw(group, seed=s) for s in range(3)), strict=True))
     run = functools.partial(population_value_and_grad, group=group, loss=Loss(reduction="sum"))
     lanes = jax.vmap(run)(W.astype(np.float32), V.astype(np.float32))
-    M = group.order
+    square = (0.0, 0.0, 1.0)
     with jax.enable_x64(True):
         for i in range(3):
             alone = run(jnp.asarray(W[i]), jnp.asarray(V[i]))
-            dense = dense_value_and_grad(W[i], V[i], group.table, (0.0, 0.0, 1.0), PROJECTIONS["outputs"])
-            # A float32 sum over M² pairs keeps a few units in the last place of M².
-            for got, bound in (([x[i] for x in jax.tree.leaves(lanes)], 3e-6), (jax.tree.leaves(alone), 1e-12)):
-                for x, y in zip(got, jax.tree.leaves(dense), strict=True):
-                    assert x.dtype == (jnp.float32 if bound > 1e-9 else jnp.float64)
-                    np.testing.assert_allclose(x, y, rtol=0, atol=bound * M**2)
+            dense = dense_value_and_grad(W[i], V[i], group.table, square, PROJECTIONS["outputs"])
+            for got, dtype in ((jax.tree.map(lambda x, i=i: x[i], lanes), np.float32), (alone, np.float64)):
+                assert {x.dtype for x in jax.tree.leaves(got)} == {np.dtype(dtype)}
+                require_equal(got, dense, errors_allowed(W[i], V[i], group.table, square, dtype))
 
 
 @some_groups
