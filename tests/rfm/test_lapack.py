@@ -1,11 +1,26 @@
 """Factors by blocks and threads against those of NumPy and SciPy."""
 
+import importlib
+
 import numpy as np
 import pytest
 from scipy.linalg import solve_triangular
 
 from firstlight.rfm import lapack
 from firstlight.rfm.threads import cores
+
+
+@pytest.fixture(params=["addresses", "no addresses"], autouse=True)
+def export(request, monkeypatch):
+    """SciPy as it is, and one that does not export the addresses of its routines."""
+    if request.param == "no addresses":
+        for kind in ("blas", "lapack"):
+            monkeypatch.delattr(importlib.import_module(f"scipy.linalg.cython_{kind}"), "__pyx_capi__")
+        lapack._routine.cache_clear()
+    lapack._has_addresses.cache_clear()
+    assert lapack._has_addresses() == (request.param == "addresses")
+    yield
+    lapack._has_addresses.cache_clear()
 
 
 @pytest.fixture(params=[np.float32, np.float64])

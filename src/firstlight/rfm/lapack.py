@@ -2,6 +2,7 @@
 
 SciPy's functions hold the interpreter while they run, and the threads of BLAS spin after each call, in the way of ours.
 So the routines are called by their addresses, which lets the interpreter go, on blocks that `in_parallel` hands out.
+Where SciPy does not export its addresses, its own functions do the same work on the whole matrix, more slowly.
 Matrices are Fortran-ordered, and only what stands on and below the diagonal counts.
 """
 
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import get_lapack_funcs
 
 from firstlight.rfm.threads import cores, in_parallel
 from firstlight.threads import one_blas_thread
@@ -33,6 +35,10 @@ def cholesky(A: Square) -> bool:
     (True, [[2.0, 0.0], [1.0, 2.0]])
     """
     n = len(A)
+    if not _has_addresses():
+        factor, failed = _scipy("potrf", A)(A, lower=1, clean=0, overwrite_a=1)
+        _replace(A, factor)
+        return failed == 0
     if n <= 2 * LEAF:
         failed = ctypes.c_int()
         _call("potrf", A, "L", n, A, failed)
@@ -48,6 +54,8 @@ def cholesky(A: Square) -> bool:
 
 def solve(L: Square, Y: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:
     """(LLᵀ)⁻¹Y by one thread: reading L takes most of the time, and two would both read it."""
+    if not _has_addresses():
+        return _scipy("potrs", L)(L, np.asarray(Y, L.dtype), lower=1)[0]
     X = np.array(Y, L.dtype, order="F")
     _call("potrs", L, "L", *X.shape, L, X, ctypes.c_int())
     return X
@@ -63,6 +71,9 @@ def invert(L: Square) -> None:
     [[0.5, 0.0], [-0.25, 0.5]]
     """
     n = len(L)
+    if not _has_addresses():
+        _replace(L, _scipy("trtri", L)(L, lower=1, overwrite_c=1)[0])
+        return
     if n <= 2 * LEAF:
         _call("trtri", L, "L", "N", n, L, ctypes.c_int())
         return
@@ -115,8 +126,7 @@ def _call(name: str, like: np.ndarray, *arguments: Any) -> None:
     given: list[Any] = []
     for argument in arguments:
         if isinstance(argument, np.ndarray):
-            if argument.dtype != like.dtype or (len(argument) > 1 and argument.strides[0] != argument.itemsize):
-                raise ValueError(f"{name} takes Fortran-ordered matrices of one precision")
+            _require_columns(name, argument, like)
             leading = max(argument.strides[1] // argument.itemsize, 1)
             given += [ctypes.c_void_p(argument.ctypes.data), ctypes.byref(ctypes.c_int(leading))]
         elif isinstance(argument, str):
@@ -128,11 +138,39 @@ def _call(name: str, like: np.ndarray, *arguments: Any) -> None:
     _routine(("d" if double else "s") + name)(*given)
 
 
+def _require_columns(name: str, A: np.ndarray, like: np.ndarray) -> None:
+    if A.dtype != like.dtype or (len(A) > 1 and A.strides[0] != A.itemsize):
+        raise ValueError(f"{name} takes Fortran-ordered matrices of one precision")
+
+
+def _scipy(name: str, like: np.ndarray) -> Any:
+    """SciPy's own wrapper of a LAPACK routine, in the precision of `like`."""
+    _require_columns(name, like, like)
+    return get_lapack_funcs((name,), (like,))[0]
+
+
+def _replace(A: np.ndarray, result: np.ndarray) -> None:
+    """Write the lower triangle of the result into A, unless LAPACK did: it copies what is not contiguous."""
+    if not np.shares_memory(A, result):
+        below = np.tril_indices(len(A))
+        A[below] = result[below]
+
+
+@functools.cache
+def _has_addresses() -> bool:
+    """Whether SciPy exports the addresses of its BLAS and LAPACK, as it does for Cython."""
+    return all(_exported())
+
+
+def _exported() -> list[dict[str, Any]]:
+    modules = (importlib.import_module(f"scipy.linalg.cython_{kind}") for kind in ("blas", "lapack"))
+    return [getattr(module, "__pyx_capi__", {}) for module in modules]
+
+
 @functools.cache
 def _routine(name: str) -> Any:
     """A function of SciPy's BLAS or LAPACK, which it exports for Cython under a name and a signature."""
-    libraries = [importlib.import_module(f"scipy.linalg.cython_{kind}").__pyx_capi__ for kind in ("blas", "lapack")]
-    capsule = next(exported[name] for exported in libraries if name in exported)
+    capsule = next(exported[name] for exported in _exported() if name in exported)
     signature, address = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     signature.restype, signature.argtypes = ctypes.c_char_p, [ctypes.py_object]
     address.restype, address.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
