@@ -1,16 +1,29 @@
 # Everything here works from an empty directory with Python >= 3.11 and make.
+#   make test LATEST=1   with the newest releases instead of those in constraints.txt
+#   make test-oldest     with the oldest releases that pyproject.toml admits
 PYTHON ?= python3
-VENV   := .venv
+WHICH  := $(if $(LATEST),-latest)$(if $(OLDEST),-oldest)
+VENV   := .venv$(WHICH)
 BIN    := $(VENV)/bin
+PINS   := $(if $(LATEST),,constraints$(if $(OLDEST),-oldest).txt)
 JOBS   ?= 2
 
-.PHONY: demo test test-integrations lint format bench soak clean
+# pip itself and what builds the package are pinned too.
+PIP    := PIP_BUILD_CONSTRAINT=$(PINS) $(BIN)/python -m pip install --quiet $(if $(PINS),-c $(PINS))
+
+.PHONY: demo test pytest test-oldest test-integrations lint format bench soak constraints clean
 
 demo: $(VENV)/.base
 	$(BIN)/firstlight demo
 
-test: lint
+test: lint pytest
+
+pytest: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not soak"
+
+# Linters and the type checker judge one set of releases, those of constraints.txt.
+test-oldest:
+	$(MAKE) OLDEST=1 pytest
 
 # the probes' callbacks inside PyTorch Lightning and the Hugging Face Trainer
 test-integrations: $(VENV)/.integrations
@@ -19,7 +32,7 @@ test-integrations: $(VENV)/.integrations
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 	$(BIN)/lint-imports
 
 format: $(VENV)/.test
@@ -33,27 +46,36 @@ bench: $(VENV)/.bench
 soak: $(VENV)/.test
 	$(BIN)/python -m pytest -m soak --timeout 3600
 
+# The releases that `make` installs, for every system and Python version: commit both files.
+constraints: $(VENV)/.python
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile $(COMPILE) --all-extras --output-file constraints.txt
+	$(BIN)/uv pip compile $(COMPILE) --extra test --resolution lowest-direct --output-file constraints-oldest.txt
+
+COMPILE := --quiet --upgrade --universal --python-version 3.11 --no-annotate --group build \
+           --custom-compile-command "make constraints" pyproject.toml
+
 $(VENV)/.python:
 	@$(PYTHON) -c 'import sys; sys.exit(f"firstlight needs Python >= 3.11, found {sys.version.split()[0]}; run make PYTHON=python3.11" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(PIP) --upgrade pip
 	@touch $@
 
-$(VENV)/.base: $(VENV)/.python pyproject.toml
-	$(BIN)/python -m pip install --quiet -e .
+$(VENV)/.base: $(VENV)/.python pyproject.toml $(PINS)
+	$(PIP) -e .
 	@touch $@
 
-$(VENV)/.test: $(VENV)/.python pyproject.toml
-	$(BIN)/python -m pip install --quiet -e '.[test]'
+$(VENV)/.test: $(VENV)/.python pyproject.toml $(PINS)
+	$(PIP) -e '.[test]'
 	@touch $@ $(VENV)/.base
 
-$(VENV)/.integrations: $(VENV)/.python pyproject.toml
-	$(BIN)/python -m pip install --quiet -e '.[test,integrations]'
+$(VENV)/.integrations: $(VENV)/.python pyproject.toml $(PINS)
+	$(PIP) -e '.[test,integrations]'
 	@touch $@ $(VENV)/.base $(VENV)/.test
 
-$(VENV)/.bench: $(VENV)/.python pyproject.toml
-	$(BIN)/python -m pip install --quiet -e '.[test,bench]'
+$(VENV)/.bench: $(VENV)/.python pyproject.toml $(PINS)
+	$(PIP) -e '.[test,bench]'
 	@touch $@ $(VENV)/.base $(VENV)/.test
 
 clean:
-	rm -rf $(VENV) dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-latest .venv-oldest dist .pytest_cache .ruff_cache .hypothesis
