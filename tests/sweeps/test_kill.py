@@ -1,5 +1,6 @@
 """kill -9 at any moment of a run or a sweep: nothing finished is lost, and what follows is the same to the bit."""
 
+import contextlib
 import json
 import os
 import random
@@ -29,15 +30,23 @@ import json, os, sys
 from firstlight import runs, sweeps
 from firstlight.records import spec_from_mapping
 
+def start(kind, path, values, jobs=1):
+    if kind == "run":
+        runs.run(spec_from_mapping(values), store=path, progress="off", checkpoint_seconds=0.02)
+    elif kind == "run, checkpoints without a pause":
+        runs.run(spec_from_mapping(values), store=path, progress="off", checkpoint_seconds=0)
+    elif kind == "run_many":
+        specs = sweeps.sweep_from_mapping(values).expand()
+        runs.run_many(specs, store=path, progress="off", checkpoint_seconds=0.05)
+    else:
+        sweeps.run_sweep(sweeps.sweep_from_mapping(values), path, jobs=jobs, progress="off", keep_weights=True)
+
 for line in sys.stdin:
-    kind, path, values = json.loads(line)
+    arguments = json.loads(line)
     pid = os.fork()
     if not pid:
         os.dup2(2, 1)
-        if kind == "run":
-            runs.run(spec_from_mapping(values), store=path, progress="off", checkpoint_seconds=0.02)
-        else:
-            sweeps.run_sweep(sweeps.sweep_from_mapping(values), path, jobs=1, progress="off", keep_weights=True)
+        start(*arguments)
         os._exit(0)
     print(pid, flush=True)
     print(os.waitpid(pid, 0)[1], flush=True)
@@ -62,19 +71,26 @@ def nursery():
 class Victim:
     """A process that runs or sweeps into a store until it is done or killed."""
 
-    def __init__(self, nursery, kind: str, path, values: dict) -> None:
+    def __init__(self, nursery, kind: str, path, values: dict, jobs: int = 1) -> None:
         self._nursery = nursery
-        nursery.stdin.write(json.dumps([kind, str(path), values]) + "\n")
+        nursery.stdin.write(json.dumps([kind, str(path), values, jobs]) + "\n")
         nursery.stdin.flush()
         self.pid = int(nursery.stdout.readline())
 
-    def kill(self) -> bool:
-        """Kill it, and say whether it was still at work."""
+    def workers(self) -> list[int]:
+        """The processes that it started and that still run."""
         try:
             with open(f"/proc/{self.pid}/task/{self.pid}/children") as file:
-                workers = [int(pid) for pid in file.read().split()]
+                return [int(pid) for pid in file.read().split()]
+        except FileNotFoundError:
+            return []
+
+    def kill(self) -> bool:
+        """Kill it, and say whether it was still at work."""
+        workers = self.workers()
+        try:
             os.kill(self.pid, signal.SIGKILL)
-        except (FileNotFoundError, ProcessLookupError):
+        except ProcessLookupError:
             workers = []
         killed = self.wait() == signal.SIGKILL
         deadline = time.monotonic() + 20
@@ -103,8 +119,15 @@ def sound(path) -> Store:
     return store
 
 
-@pytest.mark.parametrize("kills", [3, pytest.param(30, marks=pytest.mark.soak)])
-def test_a_run_killed_again_and_again_ends_as_if_it_had_not_been(nursery, tmp_path, kills):
+@pytest.mark.parametrize(
+    ("kind", "kills"),
+    [
+        ("run", 3),
+        pytest.param("run", 30, marks=pytest.mark.soak),
+        pytest.param("run, checkpoints without a pause", 30, marks=pytest.mark.soak),
+    ],
+)
+def test_a_run_killed_again_and_again_ends_as_if_it_had_not_been(nursery, tmp_path, kind, kills):
     path, chance = tmp_path / "runs.sqlite", random.Random(kills)
     bystander = runs.run(spec_from_mapping({**BASE, "steps": 10}), store=path, progress="off")
     # It must outlast the kills, of which a quiet machine fits in few; three are not worth waiting for longer.
@@ -114,7 +137,7 @@ def test_a_run_killed_again_and_again_ends_as_if_it_had_not_been(nursery, tmp_pa
     interrupted = resumable = 0
     checkpoint = "runs.sqlite.checkpoints/*/*.safetensors"
     for attempt in range(kills):
-        victim = Victim(nursery, "run", path, values)
+        victim = Victim(nursery, kind, path, values)
         if attempt == 0:
             until(lambda: any(tmp_path.glob(checkpoint)))
         time.sleep(chance.uniform(0, 0.1 if attempt == 0 else 2))
@@ -139,21 +162,31 @@ def test_a_run_killed_again_and_again_ends_as_if_it_had_not_been(nursery, tmp_pa
         assert len(store.run_ids()) == 2
 
 
-@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.soak)])
-def test_a_sweep_killed_again_and_again_ends_as_if_it_had_not_been(nursery, tmp_path, kills):
+@pytest.mark.parametrize(
+    ("kind", "kills"),
+    [
+        ("sweep", 2),
+        pytest.param("sweep", 30, marks=pytest.mark.soak),
+        pytest.param("run_many", 30, marks=pytest.mark.soak),
+    ],
+)
+def test_a_sweep_killed_again_and_again_ends_as_if_it_had_not_been(nursery, tmp_path, kind, kills):
     path, chance = tmp_path / "runs.sqlite", random.Random(kills)
-    sweep = sweep_from_mapping(MANY)
+    # All lanes of `run_many` end together: they must outlast the kills.
+    steps = 2000 if kind == "sweep" else 20_000 * kills
+    many = {**MANY, "base": {**MANY["base"], "steps": steps, "recording": {"every": steps // 20}}}
+    sweep = sweep_from_mapping(many)
     done: dict[str, str] = {}
     for attempt in range(kills):
-        victim = Victim(nursery, "sweep", path, MANY)
+        victim = Victim(nursery, kind, path, many)
         if attempt == 0:
-            until(lambda: path.exists() and finished(path))
+            until(lambda: path.exists() and (finished(path) or kind == "run_many"))
         time.sleep(chance.uniform(0, 0.2) if attempt == 0 else chance.uniform(0, 5))
         victim.kill()
         if path.exists():
             with sound(path) as store:
                 now = {id: store.get_run(id).digest for id in store.run_ids("finished")}
-                assert len(store.run_ids()) == len(now), "a point is there in part"
+                assert len(store.run_ids()) == len(now) or kind == "run_many", "a point is there in part"
             assert done.items() <= now.items(), "a finished record was lost or written again"
             done = now
     ran = []
@@ -163,6 +196,29 @@ def test_a_sweep_killed_again_and_again_ends_as_if_it_had_not_been(nursery, tmp_
     assert [r.result_digest for r in result.records] == [r.result_digest for r in whole]
     with sound(path) as store:
         assert sorted(store.run_ids()) == sorted(r.id for r in whole)
+
+
+@pytest.mark.soak
+def test_workers_of_sweeps_killed_again_and_again_lose_nothing(nursery, tmp_path):
+    """Thirty workers die under drivers that live on; every sweep ends with the records of a calm one."""
+    many, chance, killed, sweeps = {**MANY, "seeds": 40}, random.Random(0), 0, 0
+    calm = runs.run_many(sweep_from_mapping(many).expand(), store=tmp_path / "calm.sqlite", progress="off")
+    while killed < 30:
+        path, sweeps = tmp_path / f"runs-{sweeps}.sqlite", sweeps + 1
+        victim = Victim(nursery, "sweep", path, many, jobs=2)
+        while (workers := victim.workers()) or not path.exists() or finished(path) < len(calm):
+            time.sleep(chance.uniform(0.5, 3))
+            if workers and killed < 30:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(chance.choice(workers), signal.SIGKILL)
+                    killed += 1
+            if not os.path.exists(f"/proc/{victim.pid}"):
+                break
+        assert victim.wait() == 0, "the driver died with its worker"
+        # A point whose worker was killed twice counts as failed, and the next sweep runs it again.
+        result = run_sweep(sweep_from_mapping(many), path, jobs=1, keep_weights=True, progress="off")
+        assert [r.result_digest for r in result.records] == [r.result_digest for r in calm]
+        sound(path).close()
 
 
 def finished(path) -> int:
