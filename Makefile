@@ -11,7 +11,7 @@ JOBS   ?= 2
 # pip itself and what builds the package are pinned too.
 PIP    := PIP_BUILD_CONSTRAINT=$(PINS) $(BIN)/python -m pip install --quiet $(if $(PINS),-c $(PINS))
 
-.PHONY: demo test pytest test-oldest test-integrations lint format bench soak constraints clean
+.PHONY: demo test pytest test-oldest test-portable test-integrations lint format bench soak constraints clean
 
 demo: $(VENV)/.base
 	$(BIN)/firstlight demo
@@ -24,6 +24,11 @@ pytest: $(VENV)/.test
 # Linters and the type checker judge one set of releases, those of constraints.txt.
 test-oldest:
 	$(MAKE) OLDEST=1 pytest
+
+# The numerical tests and quick claims under other instruction sets, BLAS kernels and numbers of cores; it resumes.
+# make test-portable ONLY=AVX runs the settings with that name, PYTHONS="3.12 3.13" adds versions of Python.
+test-portable: $(VENV)/.test
+	$(BIN)/python -m tools.portable --jobs $(JOBS) $(if $(ONLY),--only "$(ONLY)") $(if $(PYTHONS),--pythons $(PYTHONS)) $(if $(FRESH),--fresh)
 
 # the probes' callbacks inside PyTorch Lightning and the Hugging Face Trainer
 test-integrations: $(VENV)/.integrations
@@ -78,4 +83,4 @@ $(VENV)/.bench: $(VENV)/.python pyproject.toml $(PINS)
 	@touch $@ $(VENV)/.base $(VENV)/.test
 
 clean:
-	rm -rf .venv .venv-latest .venv-oldest dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-latest .venv-oldest .portable dist .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Commands for developing firstlight; nothing here is installed."""

@@ -1,0 +1,58 @@
+"""Other versions of Python, each in an environment of its own without torch."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+from tools.portable.parts import ROOT, Part
+from tools.portable.settings import Setting
+
+
+def interpreter(version: str) -> str | None:
+    """An interpreter of this version that starts: on the path, else among pyenv's."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    candidates = [shutil.which(f"python{version}"), *sorted(map(str, pyenv.glob(f"{version}.*/bin/python")))]
+    for candidate in filter(None, candidates):
+        if subprocess.run([candidate, "-c", "import venv"], capture_output=True).returncode == 0:
+            return candidate
+    return None
+
+
+def requirements(pyproject: Path) -> list[str]:
+    """What the tests need beside the package: its test extra without torch and without the linters."""
+    test = tomllib.loads(pyproject.read_text())["project"]["optional-dependencies"]["test"]
+    names = {requirement: re.split(r"[\[=<>~ ]", requirement)[0] for requirement in test}
+    left_out = {"firstlight", "torch", "ruff", "pyright", "import-linter"}
+    return [requirement for requirement, name in names.items() if name not in left_out]
+
+
+def without_torch(part: Part, root: Path = ROOT) -> list[str]:
+    """Options of pytest that leave out the part's files that import torch."""
+    files = [file for target in part.targets for file in sorted((root / target.partition("::")[0]).rglob("*.py"))]
+    imports = re.compile(r"^\s*(import|from) torch\b", re.MULTILINE)
+    return [f"--ignore={file.relative_to(root)}" for file in files if imports.search(file.read_text())]
+
+
+def python_settings(versions: Sequence[str], folder: Path) -> list[Setting]:
+    """A setting per version, its environment made if it is not there; a version that no interpreter has is named."""
+    settings = []
+    for version in versions:
+        start = interpreter(version)
+        if start is None:
+            print(f"Python {version} is skipped: no python{version} on the path or among pyenv's", file=sys.stderr)
+            continue
+        home = folder.resolve() / f"python-{version}"
+        python = home / "bin" / "python"
+        if not (home / ".ready").exists():
+            subprocess.run([start, "-m", "venv", "--clear", str(home)], check=True)
+            pip = [str(python), "-m", "pip", "install", "--quiet"]
+            subprocess.run([*pip, "-e", f"{ROOT}[cluster,tables]", *requirements(ROOT / "pyproject.toml")], check=True)
+            (home / ".ready").touch()
+        libraries = frozenset({"xla", "blas", "threads", "openmp"})
+        settings.append(Setting(f"Python {version}", libraries, python=str(python)))
+    return settings
