@@ -13,6 +13,7 @@ import pytest
 from firstlight import flow, models, tasks
 from firstlight.flow import CheckpointError, Loss, Optimizer, Recording, Schedule, Stop, _lane, _program
 from firstlight.flow import _train as _train_module
+from tests.tolerances import rounding
 
 TASK = tasks.group_task("Z7")
 MAKE = functools.partial(models.TwoLayer.init, inputs=14, width=24, outputs=7)
@@ -62,7 +63,9 @@ def test_a_lane_alone_is_the_lane_among_others() -> None:
 def test_stacking_by_vmap_gives_the_same_runs_to_rounding() -> None:
     threads, stacked = _train(seeds=(0, 1, 2)), _train(seeds=(0, 1, 2), batching="vmap")
     for a, b in zip(threads.models, stacked.models, strict=True):
-        np.testing.assert_allclose(a.W, b.W, atol=1e-4)
+        # A sum over the rows in each of 40 steps.
+        error = rounding(np.abs(b.W).max(), 40 * len(_split(0).train_targets), np.float32)
+        np.testing.assert_allclose(a.W, b.W, rtol=0, atol=error)
     alone = _train(seeds=(1,), batching="vmap")
     assert _same_bits(alone.models[0], stacked.models[1])
 

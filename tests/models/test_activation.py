@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstlight.models import Activation, activation, leaky_relu, poly, power
+from tests.tolerances import rounding
 
 NAMES = (
     "linear",
@@ -30,9 +31,10 @@ POINTS = np.array([-3.0, -1.2, -0.4, -1e-2, 2e-2, 0.7, 1.9, 3.5])
 def test_derivative_is_the_limit_of_differences(sigma: Activation):
     with jax.enable_x64(True):
         h = 1e-5
-        # Central difference: error h² σ‴/6 ≤ 1e-10·84/6 (power4), rounding ε|σ|/h ≤ 3e-9.
+        # Central difference: error h² σ‴/6 ≤ 1e-10·84/6 (power4), and the rounding of σ over h.
         expected = (sigma(POINTS + h) - sigma(POINTS - h)) / (2 * h)
-        np.testing.assert_allclose(sigma.derivative(POINTS), expected, rtol=0, atol=5e-9)
+        error = 1.4e-9 + rounding(np.abs(sigma(POINTS)).max(), factor=8) / h
+        np.testing.assert_allclose(sigma.derivative(POINTS), expected, rtol=0, atol=error)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -40,7 +42,8 @@ def test_derivative_equals_automatic_differentiation_also_at_zero(name: str):
     sigma = activation(name)
     with jax.enable_x64(True):
         x = jnp.asarray([0.0, *POINTS])
-        np.testing.assert_allclose(sigma.derivative(x), jax.vmap(jax.grad(sigma))(x), rtol=1e-13, atol=1e-15)
+        automatic = jax.vmap(jax.grad(sigma))(x)
+        np.testing.assert_allclose(sigma.derivative(x), automatic, rtol=0, atol=rounding(np.abs(automatic).max()))
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -49,7 +52,8 @@ def test_polynomial_coefficients_are_those_of_the_function(name: str):
     assert (sigma.polynomial is not None) == (name.startswith(("linear", "quadratic", "power", "poly")))
     if sigma.polynomial is not None:
         with jax.enable_x64(True):
-            np.testing.assert_allclose(sigma(POINTS), np.polynomial.Polynomial(sigma.polynomial)(POINTS), rtol=1e-14)
+            values = np.polynomial.Polynomial(sigma.polynomial)(POINTS)
+            np.testing.assert_allclose(sigma(POINTS), values, rtol=0, atol=rounding(np.abs(values).max()))
 
 
 @pytest.mark.parametrize("name", NAMES)

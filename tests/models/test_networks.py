@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from firstlight.models import Deep, TwoLayer
+from tests.tolerances import rounding
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(9, 4)).astype(np.float32)
@@ -19,7 +20,9 @@ def arrays(*shapes: tuple[int, ...]) -> list[np.ndarray]:
 
 
 def close(actual, expected):
-    np.testing.assert_allclose(actual, expected, rtol=1e-5, atol=1e-5)
+    """Equal up to the rounding of four layers of float32 with at most six terms and a bias each."""
+    error = rounding(max(1, np.abs(expected).max()), 4 * 7, np.float32)
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=error)
 
 
 @pytest.mark.parametrize("bias", [False, True])
