@@ -95,10 +95,14 @@ print(json.dumps({
 
 
 def environment_of(setting: Setting, folder: Path) -> dict[str, str]:
-    """The whole environment of a process under the setting, with a compile cache that no other setting shares."""
+    """The whole environment of a process under the setting.
+
+    Settings that change what XLA compiles have a cache of programs of their own; the others share one.
+    """
     variables = {variable for other in SETTINGS for variable in other.environment}
     inherited = {name: value for name, value in os.environ.items() if name not in variables}
-    cache = folder / "xla" / setting.name.replace(" ", "-")
+    own = "XLA_FLAGS" in setting.environment or setting.cores or setting.python != sys.executable
+    cache = folder / "xla" / (setting.name.replace(" ", "-") if own else "default")
     fixed = {"JAX_PLATFORMS": "cpu", "JAX_COMPILATION_CACHE_DIR": str(cache.resolve())}
     return {**inherited, **fixed, **setting.environment}
 

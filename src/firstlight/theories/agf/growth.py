@@ -47,7 +47,7 @@ def norm_at(S: Numbers, norm: Numbers, kappa: float | int, eta: float | int = 1.
 
     (AGF, eq. 15, in which η is missing.) Infinite where a neuron of degree κ > 2 has run away.
 
-    >>> norm_at(99.0, 0.01, 3)
+    >>> round(norm_at(99.0, 0.01, 3), 9)
     1.0
     """
     kappa, S, norm = check_kappa(kappa), np.asarray(S, float), np.asarray(norm, float)

@@ -20,7 +20,7 @@ class LinearNetwork:
 
     **Arguments:** `covariance` Σ_xx, `target` B (M, d), `width` K.
 
-    >>> LinearNetwork(np.eye(2), np.diag([2.0, 1.0]), 2).best_levels  # ½ Σ_{i>k} μ_i
+    >>> LinearNetwork(np.eye(2), np.diag([2.0, 1.0]), 2).best_levels.round(6)  # ½ Σ_{i>k} μ_i
     array([2.5, 0.5, 0. ])
     """
 

@@ -9,7 +9,7 @@ def polar(G: Float[np.ndarray, "d K"]) -> Float[np.ndarray, "d K"]:
 
     ⟨Ĝ, G⟩ = tr D, the nuclear norm: Muon ascends wherever G ≠ 0 and rests where G = 0. Reference: Li₂, Lemma 2.
 
-    >>> polar(np.diag([3.0, -2.0]))
+    >>> polar(np.diag([3.0, -2.0])).round(9) + 0.0
     array([[ 1.,  0.],
            [ 0., -1.]])
     """

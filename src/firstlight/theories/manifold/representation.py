@@ -16,7 +16,7 @@ def fourier_features(E: Embedding) -> Complex[np.ndarray, "f K"]:
     $$F_k = \frac1p \sum_j e^{-2\pi i jk/p} E_j$$
 
     >>> E = np.cos(2 * np.pi * np.arange(5) / 5)[:, None]
-    >>> fourier_features(E).real.round(12).ravel().tolist()
+    >>> (fourier_features(E).real.round(12) + 0.0).ravel().tolist()
     [0.5, 0.0]
     """
     p = len(E)
@@ -126,7 +126,7 @@ def measure(E: Embedding, group: Group | str | None = None) -> Measures:
     >>> angle = 2 * np.pi * np.outer(np.arange(5), [1, 2]) / 5
     >>> E = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
     >>> found = measure(E)
-    >>> round(found.aspect, 9), round(abs(found.cosine), 9), round(found.other, 9)
+    >>> round(found.aspect, 9), round(abs(found.cosine), 9), abs(round(found.other, 9))
     (1.0, 0.0, 0.0)
     """
     if not np.isfinite(E).all():
