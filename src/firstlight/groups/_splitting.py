@@ -3,6 +3,7 @@
 import numpy as np
 from jaxtyping import Complex, Shaped
 
+from firstlight import canonical
 from firstlight.groups._group import Group
 
 _ATTEMPTS = 16
@@ -15,8 +16,8 @@ def split_irrep(group: Group, character: Complex[np.ndarray, " M"], real: bool) 
 
     In functions on the group, left translation L_g acts on the isotypic component of ρ as d copies of ρ, and
     right convolutions f ↦ f ∗ a mix the copies. With a random Hermitian a, an eigenspace of the latter within
-    the component is one copy Q (M, d), and ρ(g) = Q* L_g Q. Both this space and its complement being
-    invariant under L, an error δ in Q changes ρ by O(δ²) only.
+    the component is one copy. With Q (M, d) its canonical basis, ρ(g) = Q* L_g Q. Both this space and its
+    complement being invariant under L, an error δ in Q changes ρ by O(δ²) only.
     """
     d = round(float(character[group.identity].real))
     if d == 1:
@@ -54,7 +55,7 @@ def _one_copy(group: Group, projector: np.ndarray, d: int, seed: int) -> Shaped[
     clusters = values.reshape(d, d)
     gaps = np.concatenate([[np.inf], clusters[1:, 0] - clusters[:-1, -1], [np.inf]])
     best = int(np.argmax(np.minimum(gaps[:-1], gaps[1:])))
-    return component @ vectors[:, best * d : (best + 1) * d]
+    return canonical.basis(component @ vectors[:, best * d : (best + 1) * d])
 
 
 def _compress(copy: Shaped[np.ndarray, "M d"], quotient: np.ndarray) -> Shaped[np.ndarray, "M d d"]:

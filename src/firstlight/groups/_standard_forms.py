@@ -3,17 +3,19 @@
 import numpy as np
 from jaxtyping import Complex
 
+from firstlight import canonical
+
 
 def conjugation(matrices: Complex[np.ndarray, "M d d"]) -> Complex[np.ndarray, "d d"]:
     """The unitary S with S ρ̄(g) = ρ(g) S of a real (S = Sᵀ) or quaternionic (S = −Sᵀ) irrep.
 
-    X ↦ (1/M) Σ_g ρ(g) X ρ(g)ᵀ projects onto the line of S; X is the unit matrix with the largest image.
+    X ↦ (1/M) Σ_g ρ(g) X ρ(g)ᵀ projects onto the line of S; X is the first unit matrix with a large image.
     """
     order, d, _ = matrices.shape
     entries = matrices.reshape(order, d * d)
     # [i, j, l, k] = mean ρ_ij ρ_lk = S_il S̄_jk / d
     moments = ((entries.T @ entries) / order).reshape(d, d, d, d)
-    j, k = np.unravel_index(np.argmax(np.einsum("jjkk->jk", moments).real), (d, d))
+    j, k = divmod(canonical.first_large(np.einsum("jjkk->jk", moments).real), d)
     S = moments[:, j, :, k]
     return S * (np.sqrt(d) / np.linalg.norm(S))
 
@@ -21,8 +23,8 @@ def conjugation(matrices: Complex[np.ndarray, "M d d"]) -> Complex[np.ndarray, "
 def real_matrices(matrices: Complex[np.ndarray, "M d d"]) -> Complex[np.ndarray, "M d d"]:
     """An equivalent irrep with real orthogonal matrices, for an irrep of real kind.
 
-    v ↦ S v̄ is a conjugation that commutes with ρ; on (Re v, Im v) it is a symmetric involution, and an
-    orthonormal basis of its fixed vectors makes ρ real.
+    v ↦ S v̄ is a conjugation that commutes with ρ; on (Re v, Im v) it is a symmetric involution, and the
+    canonical basis of its fixed vectors makes ρ real.
     """
     if not np.imag(matrices).any():
         return matrices
@@ -30,7 +32,7 @@ def real_matrices(matrices: Complex[np.ndarray, "M d d"]) -> Complex[np.ndarray,
     S = conjugation(matrices)
     A, B = np.real(S), np.imag(S)
     involution = np.block([[A, B], [B, -A]])
-    fixed = np.linalg.eigh((involution + involution.T) / 2)[1][:, d:]
+    fixed = canonical.basis(np.linalg.eigh((involution + involution.T) / 2)[1][:, d:])
     U = fixed[:d] + 1j * fixed[d:]
     return (U.conj().T @ matrices @ U).real.astype(complex)
 
@@ -46,7 +48,7 @@ def quaternionic_matrices(matrices: Complex[np.ndarray, "M d d"]) -> Complex[np.
     for _ in range(d // 2):
         span = np.hstack([half, S @ half.conj()])
         outside = np.eye(d) - span @ span.conj().T
-        v = outside[:, np.argmax(np.linalg.norm(outside, axis=0))]
+        v = outside[:, canonical.first_large(np.linalg.norm(outside, axis=0))]
         v = v - span @ (span.conj().T @ v)
         half = np.hstack([half, (v / np.linalg.norm(v))[:, None]])
     U = np.hstack([half, S @ half.conj()])

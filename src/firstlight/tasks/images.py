@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float, Num
 
+from firstlight import canonical
 from firstlight.tasks.inputs import DenseInputs
 from firstlight.tasks.task import Task
 
@@ -40,7 +41,7 @@ def whitened(X: Num[np.ndarray, "n d"]) -> Float[np.ndarray, "n r"]:
     True
     """
     centred = X - X.mean(0)
-    U, s, _ = np.linalg.svd(centred, full_matrices=False)
+    U, s, _ = canonical.svd(centred)
     return np.sqrt(len(X)) * U[:, s > 1e-10 * s[0]]
 
 

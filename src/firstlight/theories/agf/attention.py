@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from firstlight import canonical
 from firstlight.theories.agf.problem import Problem
 
 
@@ -40,8 +41,8 @@ class InContext:
     @cached_property
     def eigen(self) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, "D D"]]:
         """λ, largest first, and the eigenvectors v_k as columns."""
-        lam, v = np.linalg.eigh(self.covariance)
-        return lam[::-1], v[:, ::-1]
+        lam, v = canonical.eigh(-self.covariance)
+        return -lam, v
 
     @property
     def second_moment(self) -> Float[np.ndarray, "D D"]:

@@ -8,6 +8,7 @@ from jaxtyping import Float
 from scipy.integrate import DOP853
 from scipy.optimize import minimize
 
+from firstlight import canonical
 from firstlight.flow import Flow
 from firstlight.theories.agf.problem import check_alpha, check_times
 from firstlight.theories.agf.staircase import Staircase, from_levels
@@ -72,7 +73,7 @@ class LinearNetwork:
 
     def best(self, rank: int) -> Float[np.ndarray, "M d"]:
         """P_{U_k} B, the minimiser of that rank (eq. 43)."""
-        U = np.linalg.eigh(self.target @ self.covariance @ self.target.T)[1][:, ::-1][:, :rank]
+        U = canonical.eigh(-self.target @ self.covariance @ self.target.T)[1][:, :rank]
         return U @ U.T @ self.target
 
     def greedy(self) -> tuple[Float[np.ndarray, "k1 M d"], Float[np.ndarray, "k r"]]:
@@ -88,7 +89,7 @@ class LinearNetwork:
         beta, path, sigmas = np.zeros(self.target.shape), [np.zeros(self.target.shape)], []
         left, right = np.zeros((self.target.shape[0], 0)), np.zeros((self.target.shape[1], 0))
         for k in range(self.rank):
-            u, s, vt = np.linalg.svd(-self.slope(beta))
+            u, s, vt = canonical.svd(-self.slope(beta))
             sigmas.append(np.pad(s[: self.rank - k], (0, k)))
             eps = 1e-3 * np.sqrt(np.abs(self.target).max())
             left, right = np.column_stack([left, eps * u[:, 0]]), np.column_stack([right, eps * vt[0]])

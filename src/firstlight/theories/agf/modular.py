@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from firstlight import canonical
 from firstlight.theories.agf.problem import Problem, neurons
 from firstlight.theories.agf.templates import Template
 
@@ -104,7 +105,7 @@ def fourier_levels(template: Float[np.ndarray, " p"]) -> Levels:
     p = len(template)
     size = np.abs(np.fft.fft(template))
     half = [k for k in range(1, (p - 1) // 2 + 1) if size[k] > 1e-9 * size[1:].max()]
-    order = sorted(half, key=lambda k: -size[k])
+    order = [half[i] for i in canonical.descending(size[half])]
     drops = np.array([size[k] ** 2 / p for k in order])
     levels = np.append(np.cumsum(drops[::-1])[::-1], 0.0)
     return Levels(tuple(order), levels, utility_at(template)[order])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from firstlight import groups
+from firstlight import canonical, groups
 from firstlight.groups import Group, RealComponent, fourier, isotypic_energies
 from firstlight.theories.agf.problem import Problem
 
@@ -73,9 +73,9 @@ class Template:
 
     @cached_property
     def basis(self) -> Float[np.ndarray, "M r"]:
-        """R: orthonormal columns that span the rows of the orbit."""
+        """R: the canonical orthonormal basis of the span of the orbit's rows, in which `problem.initial` draws."""
         _, s, Rt = np.linalg.svd(self.orbit)
-        return np.ascontiguousarray(Rt[s > 1e-10 * s[0]].T)
+        return np.ascontiguousarray(canonical.basis(Rt[s > 1e-10 * s[0]].T))
 
     @cached_property
     def seen(self) -> Float[np.ndarray, "M r"]:
@@ -271,4 +271,4 @@ class Template:
             found.append(
                 IrrepUtility(component.label, component.dim, component.kind, sigma, float(U), float(energy) / 2)
             )
-        return tuple(sorted(found, key=lambda one: -one.utility))
+        return tuple(found[i] for i in canonical.descending(np.array([one.utility for one in found])))

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float
 
-from firstlight import features
+from firstlight import canonical, features
 
 Weights = list[Float[np.ndarray, "_ _"]]
 
@@ -93,7 +93,7 @@ def balanced_minimiser(problem: LinearProblem, depth: int, width: int) -> Weight
         raise ValueError("balanced_minimiser needs whitened inputs, S = I; train with train_linear otherwise")
     if width < min(problem.T.shape):
         raise ValueError(f"width must be at least {min(problem.T.shape)}, the rank of T, got {width}")
-    U, s, Vt = np.linalg.svd(problem.T, full_matrices=False)
+    U, s, Vt = canonical.svd(problem.T)
     sigma = np.array([_shared(float(one), depth, problem) for one in s])
     middle = np.zeros((width, width))
     middle[: len(s), : len(s)] = np.diag(sigma)

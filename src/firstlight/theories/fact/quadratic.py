@@ -3,6 +3,8 @@
 import numpy as np
 from jaxtyping import Float
 
+from firstlight import canonical
+
 COST = 3 * 2 ** (-2 / 3)
 """min a² + ‖w‖² over |a|‖w‖² = 1; the paper prints 2, which no network attains."""
 
@@ -32,7 +34,7 @@ def minimum_norm_network(Q: Float[np.ndarray, "d d"]) -> tuple[Float[np.ndarray,
     >>> bool(np.allclose(W * a @ W.T, Q)), bool(np.isclose((W**2).sum() + a @ a, minimum_norm_cost(Q)))
     (True, True)
     """
-    values, vectors = np.linalg.eigh(Q)
+    values, vectors = canonical.eigh(Q)
     return vectors * np.sqrt(2 ** (1 / 3) * np.abs(values) ** (2 / 3)), np.sign(values) * (np.abs(values) / 2) ** (
         1 / 3
     )

@@ -1,0 +1,126 @@
+"""Bases, signs and orders that depend on the mathematics alone, on every processor.
+
+LAPACK returns *some* basis of a degenerate eigenspace, *some* sign of a simple eigenvector, and `argmax` the entry that
+rounding made largest: another kernel of the same BLAS chooses differently. What reaches a draw, a name or a figure goes
+through this module first.
+"""
+
+import math
+from itertools import pairwise
+
+import numpy as np
+from jaxtyping import Float, Inexact, Int, Shaped
+
+TOLERANCE = 1e-10
+"""Two float64 numbers are equal up to rounding if they differ by less than this part of the largest."""
+
+
+def first_large(sizes: Shaped[np.ndarray, "*any"]) -> int:
+    """Return the place, in C order, of the first entry that is at least 1/π of the largest.
+
+    Entries that are equal in exact arithmetic do not compete, as they would in `argmax`. The bound is transcendental,
+    so no ratio of algebraic numbers, such as entries of characters, lies on it.
+
+    >>> first_large(np.array([0.1, 0.5, 0.5 + 1e-16]))
+    1
+    """
+    return int(np.argmax(np.ravel(sizes) >= np.max(sizes) / math.pi))
+
+
+def basis(Q: Inexact[np.ndarray, "n r"]) -> Inexact[np.ndarray, "n r"]:
+    r"""Return the canonical orthonormal basis of the space that the orthonormal columns of Q span.
+
+    It is Gram–Schmidt on columns of the projector $P = QQ^*$, which depends on the space alone. Each step takes the
+    first column of which a large part is left (`first_large`), so that rounding decides nothing and is not amplified.
+    Column k has a positive entry in the row of its pivot, in which all later columns are zero.
+
+    >>> turn = np.array([[0.6, -0.8], [0.8, 0.6]])
+    >>> basis(np.eye(3)[:, 1:] @ turn).round(12) + 0.0
+    array([[0., 0.],
+           [1., 0.],
+           [0., 1.]])
+    """
+    return Q @ _turn(Q)
+
+
+def eigh(
+    A: Inexact[np.ndarray, "n n"], tolerance: float = TOLERANCE
+) -> tuple[Float[np.ndarray, " n"], Inexact[np.ndarray, "n n"]]:
+    """Return `np.linalg.eigh(A)` with the canonical `basis` of every eigenspace.
+
+    **Arguments:** `A` Hermitian; eigenvalues closer than `tolerance` times the largest share an eigenspace.
+
+    >>> eigh(np.diag([1.0, 2.0, 1.0]))[1]
+    array([[1., 0., 0.],
+           [0., 0., 1.],
+           [0., 1., 0.]])
+    """
+    values, vectors = np.linalg.eigh(A)
+    for space in _clusters(values, tolerance):
+        vectors[:, space] = basis(vectors[:, space])
+    return values, vectors
+
+
+def svd(
+    A: Inexact[np.ndarray, "m n"], tolerance: float = TOLERANCE
+) -> tuple[Inexact[np.ndarray, "m r"], Float[np.ndarray, " r"], Inexact[np.ndarray, "r n"]]:
+    """Return the reduced SVD U, s, V* in which the vectors of equal singular values are the canonical `basis` in V.
+
+    Vectors of singular values that are zero stay as LAPACK returns them: leave them out.
+
+    >>> U, s, Vt = svd(np.array([[0.0, 2.0], [-2.0, 0.0]]))
+    >>> (U + 0.0).tolist(), Vt.tolist()
+    ([[0.0, 1.0], [-1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]])
+    """
+    U, s, Vh = np.linalg.svd(A, full_matrices=False)
+    V = Vh.conj().T.copy()
+    for space in _clusters(s, tolerance):
+        turn = _turn(V[:, space])
+        U[:, space], V[:, space] = U[:, space] @ turn, V[:, space] @ turn
+    return U, s, V.conj().T
+
+
+def orthogonal(rng: np.random.Generator, rows: int, columns: int) -> Float[np.ndarray, "rows columns"]:
+    """Draw orthonormal columns uniformly: Gram–Schmidt on normal entries, R with a positive diagonal.
+
+    >>> Q = orthogonal(np.random.default_rng(0), 4, 2)
+    >>> bool(np.allclose(Q.T @ Q, np.eye(2)))
+    True
+    """
+    Q, R = np.linalg.qr(rng.standard_normal((rows, columns)))
+    return Q * np.sign(np.diagonal(R))
+
+
+def descending(values: Float[np.ndarray, " n"], tolerance: float = TOLERANCE) -> Int[np.ndarray, " n"]:
+    """Return the places of `values`, the largest first; those equal up to rounding keep their order.
+
+    >>> descending(np.array([1.0, 2.0, 1.0 + 1e-15])).tolist()
+    [1, 0, 2]
+    """
+    values = np.asarray(values, float)
+    order = np.argsort(-values, kind="stable")
+    starts = [space.start for space in _clusters(values[order], tolerance)]
+    return order[np.lexsort((order, np.searchsorted(starts, np.arange(len(order)), side="right")))]
+
+
+def _turn(Q: Inexact[np.ndarray, "n r"]) -> Inexact[np.ndarray, "r r"]:
+    """The unitary W for which QW is the canonical basis; row j of Q̄ holds the coordinates of P's column j."""
+    left = Q.conj()
+    W = np.zeros((Q.shape[1], 0), dtype=Q.dtype)
+    for _ in range(Q.shape[1]):
+        pivot = left[first_large((np.abs(left) ** 2).sum(1))]
+        # Once more, as the pivot may be the small rest of a column.
+        w = pivot - W @ (W.conj().T @ pivot)
+        w /= np.linalg.norm(w)
+        W = np.column_stack([W, w])
+        left = left - np.outer(left @ w.conj(), w)
+    return W
+
+
+def _clusters(values: Float[np.ndarray, " n"], tolerance: float) -> list[slice]:
+    """Runs of equal numbers in a sorted array."""
+    if not len(values):
+        return []
+    breaks = np.flatnonzero(np.abs(np.diff(values)) > tolerance * np.abs(values).max()) + 1
+    edges = [0, *breaks.tolist(), len(values)]
+    return [slice(start, stop) for start, stop in pairwise(edges)]
