@@ -103,6 +103,18 @@ def descending(values: Float[np.ndarray, " n"], tolerance: float = TOLERANCE) ->
     return order[np.lexsort((order, np.searchsorted(starts, np.arange(len(order)), side="right")))]
 
 
+def argmin(values: Float[np.ndarray, " n"], size: float | None = None) -> int:
+    """Return the place of the first of the values that equal the least up to rounding.
+
+    **Arguments:** `size` of the terms from which the values were computed, |least| by default.
+
+    >>> argmin(np.array([2.0, 1.0 + 1e-15, 1.0, np.inf]))
+    1
+    """
+    least = float(np.min(values))
+    return int(np.argmax(values <= least + TOLERANCE * abs(least if size is None else size)))
+
+
 def _turn(Q: Inexact[np.ndarray, "n r"]) -> Inexact[np.ndarray, "r r"]:
     """The unitary W for which QW is the canonical basis; row j of Q̄ holds the coordinates of P's column j."""
     left = Q.conj()
@@ -121,6 +133,8 @@ def _clusters(values: Float[np.ndarray, " n"], tolerance: float) -> list[slice]:
     """Runs of equal numbers in a sorted array."""
     if not len(values):
         return []
-    breaks = np.flatnonzero(np.abs(np.diff(values)) > tolerance * np.abs(values).max()) + 1
+    size = np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    with np.errstate(invalid="ignore"):
+        breaks = np.flatnonzero(~(np.abs(np.diff(values)) <= tolerance * size)) + 1
     edges = [0, *breaks.tolist(), len(values)]
     return [slice(start, stop) for start, stop in pairwise(edges)]

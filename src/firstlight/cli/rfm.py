@@ -92,12 +92,14 @@ def _write_model(found, path: Path) -> None:
 
 
 def _tell(found) -> None:
+    from firstlight import canonical
+
     rows = [(name, f"{mean:.4f} ± {dev:.4f}", f"{seconds:.2f} s") for name, mean, dev, seconds in found.table()]
     print(f"{found.task} of {found.target}: {found.rows} rows, {found.columns} columns")
     screen.print_table(("method", f"{found.metric} (folds left out)", "one fit"), rows)
     model = found.model
     names = getattr(model, "feature_names_in_", [f"x{i}" for i in range(model.n_features_in_)])
     shares = model.feature_importances_
-    top = ", ".join(f"{names[i]} {shares[i]:.0%}" for i in shares.argsort()[::-1][:5])
+    top = ", ".join(f"{names[i]} {shares[i]:.0%}" for i in canonical.descending(shares)[:5])
     how = f"{model.update_} after {model.n_iter_} iterations" if model.n_iter_ else "no feature learning helped"
     print(f"RFM on all rows: {how}; columns that matter most: {top}")

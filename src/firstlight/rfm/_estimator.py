@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from firstlight import canonical
 from firstlight.rfm import figures
 from firstlight.rfm.exact import predict
 from firstlight.rfm.fitting import Fitted, Settings, fit
@@ -103,11 +104,13 @@ class BaseRFM(BaseEstimator):
 
     @property
     def feature_directions_(self) -> np.ndarray:
-        """The eigenvectors of M as rows, the most important first; signs make the largest entry positive."""
+        """The eigenvectors of M as rows, the most important first; signs make the first large entry positive.
+
+        Eigenvalues that are equal to the precision of the fit share the canonical basis of their space.
+        """
         check_is_fitted(self)
-        vectors = np.linalg.eigh(self.feature_matrix_)[1][:, ::-1].T
-        largest = np.abs(vectors).argmax(axis=1)[:, None]
-        return vectors * np.sign(np.take_along_axis(vectors, largest, axis=1))
+        precise = max(canonical.TOLERANCE, 256 * float(np.finfo(self.precision_).eps))
+        return canonical.eigh(-self.feature_matrix_, precise)[1].T
 
     def plot(self, what: str = "importances"):
         """A Matplotlib figure of "importances", "matrix", "directions" or "history"."""

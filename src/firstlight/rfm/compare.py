@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from firstlight import canonical
 from firstlight.records import FitRecord
 from firstlight.rfm.classifier import RFMClassifier
 from firstlight.rfm.regressor import RFMRegressor
@@ -43,7 +44,7 @@ class Comparison:
             (name, record.scores["mean"], record.scores["deviation"], record.seconds)
             for name, record in self.records.items()
         ]
-        return sorted(rows, key=lambda row: -row[1])
+        return [rows[i] for i in canonical.descending(np.array([mean for _, mean, _, _ in rows]))]
 
 
 def read_table(path: str | os.PathLike[str]) -> Any:

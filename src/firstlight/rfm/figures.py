@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from firstlight import canonical
 from firstlight.records import figure
 from firstlight.records.figure import FigureData
 
@@ -20,7 +21,7 @@ def names(estimator: Any) -> list[str]:
 def importances(estimator: Any) -> FigureData:
     """The diagonal of M, largest first, at most twenty columns."""
     shares = estimator.feature_importances_
-    order = np.argsort(-shares, kind="stable")[:_SHOWN]
+    order = canonical.descending(shares)[:_SHOWN]
     labels = names(estimator)
     return figure.bars(
         [labels[i] for i in order],
@@ -35,7 +36,7 @@ def importances(estimator: Any) -> FigureData:
 def matrix(estimator: Any) -> FigureData:
     """M itself, for at most twenty columns: off-diagonal entries are columns that matter together."""
     M, labels = estimator.feature_matrix_, names(estimator)
-    chosen = np.arange(len(M)) if len(M) <= _SHOWN else np.sort(np.argsort(-M.diagonal(), kind="stable")[:_SHOWN])
+    chosen = np.arange(len(M)) if len(M) <= _SHOWN else np.sort(canonical.descending(M.diagonal())[:_SHOWN])
     words = [labels[i] for i in chosen]
     return figure.heatmap(
         M[np.ix_(chosen, chosen)],
@@ -55,7 +56,7 @@ def directions(estimator: Any) -> FigureData:
     vectors, labels = estimator.feature_directions_[:3], names(estimator)
     values = np.linalg.eigvalsh(estimator.feature_matrix_)[::-1]
     shares = values / values.sum()
-    order = np.sort(np.argsort(-np.abs(vectors).max(axis=0), kind="stable")[:_SHOWN])
+    order = np.sort(canonical.descending(np.abs(vectors).max(axis=0))[:_SHOWN])
     return figure.bars(
         [labels[i] for i in order],
         {f"direction {k + 1} ({shares[k]:.0%} of the trace)": vector[order] for k, vector in enumerate(vectors)},

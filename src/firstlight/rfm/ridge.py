@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float
 
+from firstlight import canonical
 from firstlight.rfm.exact import ExactSolver
 from firstlight.rfm.solution import NotPositiveDefinite, Solution, mean_squares
 
@@ -50,7 +51,7 @@ def best_ridge(solver: ExactSolver, start: float | None = None) -> Solution:
         errors = loo_errors(
             solver.kernel_matrix(), solver.Y.astype(np.float64), solver.weights.astype(np.float64), ridges
         )
-        return _first_that_solves(solver, ridges, int(np.argmin(errors)))
+        return _first_that_solves(solver, ridges, canonical.argmin(errors))
     position = 4 if start is None else int(np.argmin(np.abs(np.log(np.array(ridges) / start))))
     return _climb(solver, ridges, position)
 

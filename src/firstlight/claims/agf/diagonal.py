@@ -9,8 +9,10 @@ def _problem(seed: int, d: int = 5, n: int = 20):
     """Figure 3's data: covariance eigenvalues 1/i, β* = 10·N(0, 1)."""
     import numpy as np
 
+    from firstlight import canonical
+
     rng = np.random.default_rng(seed)
-    Q = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    Q = canonical.orthogonal(rng, d, d)
     X = rng.standard_normal((n, d)) @ (Q * np.sqrt(1 / np.arange(1, d + 1)))
     return X, X @ (10 * rng.standard_normal(d))
 

@@ -7,14 +7,15 @@ def _figure_4(commuting: bool, seed: int, size: int):
     """Σ_xx with eigenvalues i⁻² and a Gaussian target; for the commuting panel both are diagonal in one basis."""
     import numpy as np
 
+    from firstlight import canonical
     from firstlight.theories import agf
 
     rng = np.random.default_rng(seed)
-    Q = np.linalg.qr(rng.standard_normal((size, size)))[0]
+    Q = canonical.orthogonal(rng, size, size)
     lam = np.arange(1, size + 1.0) ** -2
     if not commuting:
         return agf.LinearNetwork(Q @ np.diag(lam) @ Q.T, rng.standard_normal((size, size)), size)
-    U = np.linalg.qr(rng.standard_normal((size, size)))[0]
+    U = canonical.orthogonal(rng, size, size)
     b = np.sort(np.abs(rng.standard_normal(size)))[::-1]
     return agf.LinearNetwork(Q @ np.diag(lam) @ Q.T, U @ np.diag(b) @ Q.T, size)
 
@@ -33,6 +34,8 @@ def utility_on_the_stiefel_manifold(setting: Setting) -> Outcome:
     """Lemma D.1: total utility of orthonormal pairs against the singular values, and how many pairs there are."""
     import numpy as np
 
+    from firstlight import canonical
+
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     M, d = 4, 6
@@ -47,7 +50,7 @@ def utility_on_the_stiefel_manifold(setting: Setting) -> Outcome:
     sigma = np.linalg.svd(G, compute_uv=False)
     ends = []
     for _ in range(setting.choose(quick=20, paper=500)):
-        A, W = (np.linalg.qr(rng.standard_normal((n, M)))[0] for n in (M, d))
+        A, W = (canonical.orthogonal(rng, n, M) for n in (M, d))
         for _ in range(300):
             # Polar ascent of tr AᵀGW in turns: each factor is the best for the other.
             W = _polar(G.T @ A)

@@ -103,6 +103,7 @@ def muon_projection(setting: Setting) -> Outcome:
     """The last column of the polar factor of [Q, v] against the exact and the printed form, over |v_∥|."""
     import numpy as np
 
+    from firstlight import canonical
     from firstlight.records import figure
     from firstlight.theories import li2
 
@@ -112,7 +113,7 @@ def muon_projection(setting: Setting) -> Outcome:
     exact, printed = np.zeros(len(sizes)), np.zeros(len(sizes))
     for seed in seeds:
         random = np.random.default_rng(seed)
-        Q = np.linalg.qr(random.normal(size=(d, r)))[0]
+        Q = canonical.orthogonal(random, d, r)
         u = random.normal(size=d)
         along, across = Q @ (Q.T @ u), u - Q @ (Q.T @ u)
         across *= 0.1 / np.linalg.norm(across)

@@ -184,6 +184,7 @@ def tangent_space(setting: Setting) -> Outcome:
     import jax.numpy as jnp
     import numpy as np
 
+    from firstlight import canonical
     from firstlight.theories import manifold
 
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=10)))
@@ -195,7 +196,7 @@ def tangent_space(setting: Setting) -> Outcome:
         with jax.enable_x64(True):
             H = np.asarray(hessian(zero_set.equations, jnp.asarray(phi)))
         values, vectors = np.linalg.eigh(H)
-        flat = vectors[:, values < 1e-9 * values.max()]
+        flat = canonical.basis(vectors[:, values < 1e-9 * values.max()])
         extra = max(extra, abs(flat.shape[1] - (zero_set.parameters - zero_set.constraints)))
         at = manifold.Tangent(zero_set, phi)
         error = max(error, max(float(np.linalg.norm(at.normal(v))) for v in flat.T))

@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from scipy.integrate import solve_ivp
 from scipy.optimize import nnls
 
+from firstlight import canonical
 from firstlight.flow import Flow
 from firstlight.theories.agf.problem import check_alpha, check_times
 from firstlight.theories.agf.staircase import Staircase, from_levels
@@ -152,7 +153,7 @@ def _alternate(
         if not slope.any():
             break
         waits = wait(slope)
-        first = int(waits.argmin())
+        first = canonical.argmin(waits)
         signs = move(slope, float(waits[first]), active)
         time += float(waits[first])
         new = cost_step(X, y, signs)

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from scipy.integrate import DOP853, RK45
 from scipy.optimize import root_scalar
 
+from firstlight import canonical
 from firstlight.theories.agf.growth import norm_at
 from firstlight.theories.agf.problem import Problem
 
@@ -125,7 +126,8 @@ def climb(
     time, y = solver.t, solver.y
     if neuron is not None:
         time, y = _landing(solver, lambda y: float(ahead(y[-K:]).max()))
-        neuron = int(ahead(y[-K:]).argmax())
+        gaps = ahead(y[-K:])
+        neuron = canonical.argmin(-gaps, size=float(c[gaps.argmax()]))
     directions = y[:-K].reshape(K, -1)
     directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
     return Climb(status, float(time), directions, y[-K:].copy(), neuron, steps)

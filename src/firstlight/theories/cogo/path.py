@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Complex, Float
 
+from firstlight import canonical
 from firstlight.groups import Group
 from firstlight.theories.cogo.frequencies import frequencies
 from firstlight.theories.cogo.potentials import diagonal, residuals
@@ -85,7 +86,7 @@ def unit_at(unit: Solution, t: float) -> Solution:
 
 def _at_frequency(y: Complex[np.ndarray, "3 q"], time: float, real: bool) -> Complex[np.ndarray, "3 q"]:
     leg, s = min(int(time), LEGS - 1), time - min(int(time), LEGS - 1)
-    pivot = int(np.argmax(np.abs(np.prod(y, axis=0))))
+    pivot = canonical.argmin(-np.abs(np.prod(y, axis=0)))
     if leg == 0:
         return _shrunk(y, pivot, s)
     a, b = y[0, pivot], y[1, pivot]

@@ -120,7 +120,7 @@ def half_point(fractions: Float[np.ndarray, " f"], rates: Float[np.ndarray, " f"
     """
     from sklearn.isotonic import isotonic_regression
 
-    order = np.argsort(fractions)
+    order = np.argsort(fractions, kind="stable")
     x, y = np.asarray(fractions, float)[order], isotonic_regression(np.asarray(rates, float)[order])
     above = np.flatnonzero(y >= 0.5)
     if not len(above) or (above[0] == 0 and y[0] > 0.5):

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from firstlight import canonical
 from firstlight.records import FigureData, figure
 from firstlight.theories.manifold.representation import Embedding, cosines, features, fourier_features, unit_similarity
 from firstlight.theories.manifold.simulation import Simulation
@@ -73,7 +74,7 @@ def embedding_circles(E: Embedding, frequencies: Sequence[int] = (), caption: st
     3
     """
     F = fourier_features(E)
-    strongest = 1 + np.argsort(-np.linalg.norm(F, axis=1))[:6]
+    strongest = 1 + canonical.descending(np.linalg.norm(F, axis=1))[:6]
     panels = []
     for k in frequencies or sorted(int(k) for k in strongest):
         plane = np.stack([np.real(F[k - 1]), np.imag(F[k - 1])])
