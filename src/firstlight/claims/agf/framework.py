@@ -5,6 +5,10 @@ from firstlight.claims.claim import Claim, Outcome, Setting
 EXACT = 1e-6
 """How far two solved trajectories of the same equation may be apart."""
 
+SHORTER, CONSTANT, SETTLED, LIMIT = 0.3, 1e-3, 0.02, 1e-4
+"""Of alignment as α falls: κ = 2's last time over its first, the spread of its product with γ, what κ = 3's times
+still change, and its γ − 1."""
+
 
 def _form(kappa: int, P: int, seed: int):
     """A problem whose utility is a random form of degree κ in P parameters, the same for every neuron."""
@@ -235,10 +239,10 @@ def instantaneous_alignment(setting: Setting) -> Outcome:
         "printed quotient, κ = 3": float(agf.threshold(alphas[-1], 3)) / alphas[-1],
     }
     right = (
-        waits[2][-1] < 0.3 * waits[2][0]
-        and np.ptp(product) < 1e-3 * np.mean(product)
-        and abs(last - 1) < 0.02
-        and abs(gammas[3][-1] - 1) < 1e-4
+        waits[2][-1] < SHORTER * waits[2][0]
+        and np.ptp(product) < CONSTANT * np.mean(product)
+        and abs(last - 1) < SETTLED
+        and abs(gammas[3][-1] - 1) < LIMIT
     )
     return Outcome(
         "holds-as-corrected" if right else "fails",
@@ -427,6 +431,13 @@ EQUATION_22 = Claim(
     counterexample="κ = 3, α = 1e-6: the printed quotient is 1e12, the product 1.0.",
     check=instantaneous_alignment,
     expected_verdict="holds-as-corrected",
+    tolerance={
+        "time to align at the last α over the first, κ = 2": SHORTER,
+        "spread of its product with γ": CONSTANT,
+        "last change of the time, κ = 3": SETTLED,
+        "γ − 1, κ = 3": LIMIT,
+    },
+    tolerance_reason="from α = 0.1 to 1e-6 γ of κ = 2 grows by a factor 6; at κ = 3 corrections are of the order of α",
 )
 EQUATION_23 = Claim(
     id="agf.equation-23",

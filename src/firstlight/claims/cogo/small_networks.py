@@ -182,6 +182,8 @@ FIGURE_2 = Claim(
     counterexample="Of 8 seeds, 6 networks end with 4, 6 and 6 nodes and 2 with 6, 6 and 6.",
     check=six_and_three,
     expected_verdict="holds-as-corrected",
+    tolerance=0,
+    tolerance_reason="nodes are counted; of all seeds some must end as printed and most frequencies have that order",
 )
 
 FIGURE_3 = Claim(

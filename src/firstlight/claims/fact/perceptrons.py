@@ -25,6 +25,9 @@ _CUT = {
 }
 DEEP = ("FACT", "√FACT·FACTᵀ", "AGOP", "√AGOP", "eNFA", "√eNFA")
 
+NEAR_PERFECT, RISE, BEHIND = 0.95, 0.05, 1e-3
+"""FACT at the end, its rise from half-way, and by how much √(FACT·FACTᵀ) may be behind it where both are near 1."""
+
 
 @functools.lru_cache(maxsize=16)
 def _trained(data: Path | None, name: str, n: int, recipe, probe_at: tuple[int, ...], seed: int):
@@ -260,8 +263,8 @@ def _by_epoch(setting: Setting, *, backward: bool) -> Outcome:
     middle = len(epochs) // 2
     late = {layer: float(v["FACT"][-1] - v["FACT"][middle]) for layer, v in curves.items()}
     end = {layer: float(v["FACT"][-1]) for layer, v in curves.items()}
-    ahead = {layer: bool((v["√FACT·FACTᵀ"][1:] > v["FACT"][1:] - 1e-3).all()) for layer, v in curves.items()}
-    holds = all(end[k] > 0.95 and late[k] > 0.05 and ahead[k] for k in curves)
+    ahead = {layer: bool((v["√FACT·FACTᵀ"][1:] > v["FACT"][1:] - BEHIND).all()) for layer, v in curves.items()}
+    holds = all(end[k] > NEAR_PERFECT and late[k] > RISE and ahead[k] for k in curves)
     return Outcome(
         "holds" if holds else "fails",
         {
@@ -274,7 +277,7 @@ def _by_epoch(setting: Setting, *, backward: bool) -> Outcome:
             "budget": one.budget,
         },
         {"FACT": "low for most of training, then rising to its end; √FACT·FACTᵀ ahead of it throughout"},
-        evidence=f"At the end FACT must be above 0.95 in each layer.{_CUT[setting.scale]}",
+        evidence=f"At the end FACT must be above {NEAR_PERFECT} in each layer.{_CUT[setting.scale]}",
         figures=(figure.panels(panels, columns=3, title=f"Alignment with {_side(backward)} along training, {name}"),),
         seeds=(seed,),
     )
@@ -295,12 +298,22 @@ def _claim(id: str, title: str, locator: str, statement: str, check, paper: Verd
     return Claim(id, title, locator, statement, check, needs=("torch",), expected_verdict=verdicts, **more)
 
 
+_ORDER: dict[str, Any] = {
+    "tolerance": 0,
+    "tolerance_reason": "correlations are put in order; the numbers belong to sizes and budgets",
+}
+_CURVES: dict[str, Any] = {
+    "tolerance": {"at the end, above": NEAR_PERFECT, "rise, above": RISE, "symmetrised form behind, at most": BEHIND},
+    "tolerance_reason": "the figure has no numbers; probes are few, so that half-way is late in the rise",
+}
+
 TABLE_1 = _claim(
     "fact.table-1",
     "FACT, NFA and eNFA on MNIST and CIFAR-10",
     "Table 1",
     "Correlation with WᵀW after training on MNIST, CIFAR-10: FACT .999, .896; NFA .909, .722; eNFA .903, .714.",
     table_1,
+    **_ORDER,
 )
 
 TABLE_2 = _claim(
@@ -310,6 +323,7 @@ TABLE_2 = _claim(
     "In all cases except MNIST n = 1000, FACT and its symmetrisation correlate better with W₁ᵀW₁ than √AGOP and √eNFA.",
     table_2,
     paper="holds-as-corrected",
+    **_ORDER,
     corrected=(
         "It is so where the budget wd·Σlr/(1 − momentum) is above 1; the printed recipe has 0.16 at n = 1000 and 0.32 "
         "at n = 2000, and there √AGOP is ahead of FACT."
@@ -327,6 +341,7 @@ FIGURE_3 = _claim(
     "Figure 3",
     "FACT correlates with WᵀW at every hidden layer of five-layer perceptrons, more than AGOP, eNFA and their roots.",
     figure_3,
+    **_ORDER,
     # Width 256. MNIST, n = 2000, budget 5.8: FACT .954, .996, .999, .999, .998 by layer; √eNFA has .997 in the second.
     # CIFAR-10, n = 1000, budget 3.2, loss .05: .582, .982, .997, .997, .990; √AGOP .949 in the first.
     paper="fails",
@@ -338,6 +353,7 @@ FIGURE_8 = _claim(
     "Figure 8",
     "FACT has low correlation for most epochs, √(FACT·FACTᵀ) nontrivial, before rising sharply to near-perfect.",
     figure_8,
+    **_CURVES,
     # CIFAR-10, n = 1000, width 256, budget 3.2, loss .05 (not interpolated): layers end at .582, .982, .997.
     paper="fails",
 )
@@ -348,6 +364,7 @@ FIGURE_9 = _claim(
     "Figure 9",
     "The backward versions of FACT, AGOP and eNFA against WWᵀ of every layer: bFACT aligns best.",
     figure_9,
+    **_ORDER,
 )
 
 FIGURE_10 = _claim(
@@ -356,6 +373,7 @@ FIGURE_10 = _claim(
     "Figure 10",
     "The backward versions over epochs: bFACT is low for most of training and rises at its end.",
     figure_10,
+    **_CURVES,
     # The same run: bFACT ends at .889, .996, .997.
     paper="fails",
 )

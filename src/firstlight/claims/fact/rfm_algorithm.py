@@ -5,6 +5,12 @@ from firstlight.claims.claim import Claim, Outcome, Setting
 CLOSE = 1e-8
 """How far predictions may differ after three updates, relative to their size."""
 
+FIXED = 1e-10
+"""How far an update may move M where FACT = M, in units of M's entries, which are of order one."""
+
+LEARNED, LOST = 0.99, 0.9
+"""Test accuracy of a parity that is learned, and one below which it is lost again."""
+
 
 def as_printed(setting: Setting) -> Outcome:
     """Algorithm 1 with every gradient differentiated and every root taken of the product, beside the solver's."""
@@ -92,7 +98,8 @@ def choice_of_update(setting: Setting) -> Outcome:
             curves = [accuracy_curve(31, 0.75, Quadratic(), rule, 40, seed=one)[0] for one in seeds]
             modular[name] = {"best": [float(c.max()) for c in curves], "last": [float(c[-1]) for c in curves]}
     settled = min(parity["plain, trace kept"][2:] + parity["geometric"][2:])
-    holds = max(fixed.values()) < 1e-10 and asymmetry > 0.01 and settled > 0.99 and min(parity["plain"][1:]) < 0.9
+    holds = max(fixed.values()) < FIXED and asymmetry > 0.01
+    holds &= settled > LEARNED and min(parity["plain"][1:]) < LOST
     if modular:
         # Unscaled, the plain update ends anywhere from 0 to 1, depending on the split: that decides nothing.
         holds &= min(modular["plain, trace kept"]["best"] + modular["geometric"]["last"]) > 0.95
@@ -145,4 +152,6 @@ APPENDIX_E = Claim(
     ),
     check=choice_of_update,
     expected_verdict="holds-as-corrected",
+    tolerance={"distance of the update": FIXED, "parity learned, above": LEARNED, "parity lost, below": LOST},
+    tolerance_reason="roots of a symmetric matrix in float64; accuracies are shares of 1000 test rows, 0.5 by chance",
 )

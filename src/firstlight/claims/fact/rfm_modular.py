@@ -2,10 +2,16 @@
 
 import functools
 
-from firstlight.claims.claim import Claim, Outcome, Setting
+from firstlight.claims.claim import Claim, Outcome, Scale, Setting
 
 RIDGE = 1e-12
 """Ridgeless as far as double precision goes."""
+
+DELAYED, CIRCULANT, STALLED = 0.1, 0.7, 0.9
+"""Test accuracy at iteration 2, at most; share of M that is block-circulant, at least; accuracy that is no success."""
+
+_GOOD: dict[Scale, float] = {"quick": 0.97, "paper": 0.99}
+_ALIKE: dict[Scale, float] = {"quick": 0.9, "paper": 0.95}
 
 
 def table(p: int, fraction: float, seed: int):
@@ -86,7 +92,7 @@ def modular_addition(setting: Setting) -> Outcome:
 
     seed = setting.seeds_or((0,))[0]
     p, runs = _runs(setting.scale, seed)
-    good = setting.choose(quick=0.97, paper=0.99)
+    good = _GOOD[setting.scale]
     measured = {}
     for name, (accuracy, M) in runs.items():
         above = np.flatnonzero(accuracy > good)
@@ -96,9 +102,9 @@ def modular_addition(setting: Setting) -> Outcome:
             "share of M that is block-circulant": circulant_share(M),
         }
     learned = ["NFA, quadratic", "FACT geometric, quadratic"]
-    late = all(runs[name][0][2] < 0.1 and runs[name][0].max() > good for name in learned)
-    circulant = all(measured[name]["share of M that is block-circulant"] > 0.7 for name in learned)
-    stalls = runs["FACT geometric, Gaussian"][0].max() < 0.9
+    late = all(runs[name][0][2] < DELAYED and runs[name][0].max() > good for name in learned)
+    circulant = all(measured[name]["share of M that is block-circulant"] > CIRCULANT for name in learned)
+    stalls = runs["FACT geometric, Gaussian"][0].max() < STALLED
     curves = figure.curves(
         [figure.Series(name, np.arange(len(accuracy)), accuracy) for name, (accuracy, _) in runs.items()],
         x="iteration",
@@ -109,7 +115,10 @@ def modular_addition(setting: Setting) -> Outcome:
     return Outcome(
         "holds-as-corrected" if late and circulant and stalls else "fails",
         measured,
-        {key: {"test accuracy": f"above {good}", "share of M that is block-circulant": "above 0.7"} for key in learned},
+        {
+            key: {"test accuracy": f"above {good}", "share of M that is block-circulant": f"above {CIRCULANT}"}
+            for key in learned
+        },
         evidence=(
             "With the Gaussian kernel the geometric FACT update reaches "
             f"{runs['FACT geometric, Gaussian'][0].max():.2f} and no more; with the quadratic kernel "
@@ -148,7 +157,7 @@ def similar_factors(setting: Setting) -> Outcome:
         title="The two factors of Proposition 5.1",
         caption=f"Addition modulo {p}, FACT-RFM at its end; 1000 pairs.",
     )
-    good = setting.choose(quick=0.9, paper=0.95)
+    good = _ALIKE[setting.scale]
     return Outcome(
         "holds" if correlation > good else "fails",
         {"Pearson correlation of τ and k′": correlation, "slope of the proportional fit": float(first)},
@@ -181,6 +190,9 @@ FIGURE_6 = Claim(
     counterexample="p = 61, 50 %, Gaussian kernel L = 2.5: geometric FACT-RFM stays below 50 % test accuracy.",
     check=modular_addition,
     expected_verdict="holds-as-corrected",
+    tolerance={f"test accuracy, {scale}, above": good for scale, good in _GOOD.items()}
+    | {"at iteration 2, below": DELAYED, "block-circulant, above": CIRCULANT, "Gaussian kernel, below": STALLED},
+    tolerance_reason="of the test pairs, 241 at quick and 1861 at paper scale, 7 and 18 may be wrong",
 )
 
 FIGURE_7 = Claim(
@@ -189,4 +201,6 @@ FIGURE_7 = Claim(
     locator="Figure 7, Section 5",
     statement="At the end of FACT-RFM on addition modulo 61, τ(x_i, M, x_j) is nearly proportional to k′(x_iᵀMx_j).",
     check=similar_factors,
+    tolerance={f"correlation, {scale}, above": good for scale, good in _ALIKE.items()},
+    tolerance_reason="the figure has no number; the quick check measures 0.98",
 )

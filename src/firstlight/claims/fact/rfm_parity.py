@@ -2,6 +2,11 @@
 
 from firstlight.claims.claim import Claim, Outcome, Setting
 
+CHANCE, LEARNED, ON_SUPPORT = 0.7, 0.98, 0.9
+"""Test accuracy of the plain kernel, at most, and of a learned parity; share of M's norm on the support."""
+
+_WHY = "test accuracies are shares of 1000 rows, with standard errors of at most 0.016; chance is 0.5"
+
 
 def bits(n: int, k: int, seed: int, d: int = 50, test: int = 1000):
     """Rows of ±1/√d with the parity of k random places as 0 or 1, training rows first, and the places."""
@@ -69,7 +74,7 @@ def phase_transition(setting: Setting) -> Outcome:
         "the largest diagonal entries of M are the support": is_support,
         "share of M's norm on the support": inside,
     }
-    holds = test[0] < 0.7 and test.max() > 0.98 and is_support and bool(jump)
+    holds = test[0] < CHANCE and test.max() > LEARNED and is_support and bool(jump)
     iterations = np.arange(len(found))
     curves = figure.curves(
         [figure.Series("test", iterations, test), figure.Series("train", iterations, train, style="dashed")],
@@ -118,7 +123,7 @@ def parity_features(setting: Setting) -> Outcome:
             best = int(np.argmax(test))
             is_support, inside = _found(found[-1][2], found[-1][3])
             measured[f"{name}, k = {k}"] = {"test accuracy": test, "support found": is_support, "share": inside}
-            holds &= test[best] > 0.98 and is_support and inside > 0.9
+            holds &= test[best] > LEARNED and is_support and inside > ON_SUPPORT
             panels.append(_map(found[-1][2], f"{name}, k = {k}, n = {n}"))
     return Outcome(
         "holds" if holds else "fails",
@@ -153,6 +158,8 @@ FIGURE_1 = Claim(
         "accuracy stays near chance and then jumps, and the features learn the support of the parity."
     ),
     check=phase_transition,
+    tolerance={"test accuracy at first, below": CHANCE, "test accuracy later, above": LEARNED},
+    tolerance_reason=_WHY,
 )
 
 FIGURE_5 = Claim(
@@ -164,4 +171,6 @@ FIGURE_5 = Claim(
         "k of 50 bits, and √(FACT·M) and √AGOP are of low rank on the bits of the parity."
     ),
     check=parity_features,
+    tolerance={"test accuracy, above": LEARNED, "share, above": ON_SUPPORT},
+    tolerance_reason=_WHY,
 )

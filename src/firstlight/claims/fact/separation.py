@@ -5,6 +5,15 @@ from itertools import pairwise
 
 from firstlight.claims.claim import Claim, Outcome, Setting
 
+EXACT = 1e-6
+"""How far cos(FACT, WᵀW) may be from 1: rounding of ∇L over λ is 1e-6 at λ = 1e-10, and the cosine has its square."""
+
+APART = 1e-3
+"""How far cos(AGOP, WᵀW) may be from the value it has without a factor ½ in the loss."""
+
+BUILT, BELOW, ABOVE = 1e-12, 1e-6, 1e-3
+"""Errors of the construction, and of the cheapest network that descents reach, below and above the bound."""
+
 
 @functools.lru_cache(maxsize=32)
 def _minimiser(tau: float, p: float, weight_decay: float, seed: int):
@@ -31,7 +40,7 @@ def nearly_uncorrelated(setting: Setting) -> Outcome:
         "1 − cos(FACT, WᵀW)": [1 - one.fact_cosine for one in found],
     }
     falls = all(b < a for values in cosines.values() for a, b in pairwise(values))
-    exact = max(measured["1 − cos(FACT, WᵀW)"]) < 1e-6
+    exact = max(measured["1 − cos(FACT, WᵀW)"]) < EXACT
     return Outcome(
         "holds" if falls and exact else "fails",
         measured,
@@ -65,7 +74,7 @@ def figure_4(setting: Setting) -> Outcome:
         title="Features, FACT and AGOP at the minimiser",
         caption="τ = 0.02, p = 1e-6, λ = 1e-8; FACT equals WᵀW, AGOP lives on the first two inputs.",
     )
-    apart = abs(right.agop_cosine() - 0.0555) < 1e-3 and right.fact_cosine > 1 - 1e-6
+    apart = abs(right.agop_cosine() - 0.0555) < APART and right.fact_cosine > 1 - EXACT
     return Outcome(
         "holds-as-corrected" if apart and printed.agop_cosine() > 0.99 else "fails",
         measured,
@@ -110,17 +119,19 @@ def cheapest_network(setting: Setting) -> Outcome:
                 jac=lambda theta: 2 * theta,
                 constraints={"type": "eq", "fun": constraint},
                 method="SLSQP",
-                options={"maxiter": 400},
+                # The default stops at constraints off by 1e-7: on which side of 1e-8 is then a matter of rounding.
+                options={"maxiter": 400, "ftol": 1e-12},
             )
             if np.abs(constraint(done.x)).max() < 1e-8:
                 below.append(float(done.fun) / bound)
+    cheapest = min(below, default=float("inf"))
     measured = {
         "largest error of the construction": max(attained),
-        "cheapest network found / bound": min(below),
+        "cheapest network found / bound": cheapest,
         "printed bound / true bound": printed[0],
         "networks found": len(below),
     }
-    holds = max(attained) < 1e-12 and min(below) > 1 - 1e-6 and min(below) < 1 + 1e-3
+    holds = max(attained) < BUILT and 1 - BELOW < cheapest < 1 + ABOVE
     return Outcome(
         "holds-as-corrected" if holds else "fails",
         measured,
@@ -142,6 +153,8 @@ THEOREM_3_4 = Claim(
         "holds."
     ),
     check=nearly_uncorrelated,
+    tolerance={"1 − cos(FACT, WᵀW)": EXACT},
+    tolerance_reason="rounding of ∇L over λ is 1e-6 at λ = 1e-10, and the cosine has its square",
 )
 
 FIGURE_4 = Claim(
@@ -153,7 +166,7 @@ FIGURE_4 = Claim(
     counterexample="At τ = 0.02, p = λ = 1e-5 the minimiser has rank 1 and cos(AGOP, WᵀW) = 1.000.",
     check=figure_4,
     expected_verdict="holds-as-corrected",
-    tolerance=1e-3,
+    tolerance=APART,
     tolerance_reason="0.0557 if the loss carries a factor ½",
 )
 
@@ -169,4 +182,9 @@ LEMMA_D_2 = Claim(
     counterexample="Q = 2 in one dimension: a = 1, w = √2 costs 3; the printed bound says at least 3.17.",
     check=cheapest_network,
     expected_verdict="holds-as-corrected",
+    tolerance={"largest error of the construction": BUILT, "below the bound": BELOW, "above the bound": ABOVE},
+    tolerance_reason=(
+        "cube roots and sums of 24 squares in float64; descents satisfy their constraints to 1e-8 or better, and the "
+        "best of them only has to come near the bound"
+    ),
 )

@@ -1,6 +1,6 @@
 """What the networks of Figures 5, 6 and 7 learn: features and energies, Muon with few nodes, more layers."""
 
-from firstlight.claims.claim import Claim, Outcome, Setting
+from firstlight.claims.claim import Claim, Outcome, Scale, Setting
 from firstlight.records.status import Verdict
 
 
@@ -26,6 +26,9 @@ def _spec(group: str, fraction: float, width: int, steps: int, optimizer: dict, 
         }
     )
 
+
+PURER, HIGHER, BETTER, NEARER = 0.05, 0.01, 0.05, 0.1
+"""By how much purity and test accuracy must differ between two rates, energy relatively, and the best test accuracy."""
 
 _SMALL = {"quick": "Not seen at this size, which is not the paper's. ", "paper": ""}
 
@@ -71,14 +74,14 @@ def features_and_energies(setting: Setting) -> Outcome:
     mean = {key: {name: float(np.mean(v)) for name, v in one.items()} for key, one in facts.items()}
     small, large = mean[fractions[0], rates[0]], mean[fractions[0], rates[-1]]
     parts = {
-        "Fourier features at the small rate": small["purity"] > large["purity"] + 0.05,
-        "higher energy at the large rate": large["energy"] > 1.01 * small["energy"],
-        "the small rate generalises more": small["test"] > large["test"] + 0.05,
+        "Fourier features at the small rate": small["purity"] > large["purity"] + PURER,
+        "higher energy at the large rate": large["energy"] > (1 + HIGHER) * small["energy"],
+        "the small rate generalises more": small["test"] > large["test"] + BETTER,
     }
     verdict = _verdict(setting, all(parts.values()))
     nearer = mean[fractions[-1], rates[0]]["best test"] - mean[fractions[-1], rates[-1]]["best test"]
     # The small group is looked at where it turns, which is where the corrected statement speaks.
-    if nearer > 0.1 and verdict == {"quick": "holds", "paper": "fails"}[setting.scale]:
+    if nearer > NEARER and verdict == {"quick": "holds", "paper": "fails"}[setting.scale]:
         verdict = "holds-as-corrected"
     told = "; ".join(
         f"{f:.0%}, rate {r:g}: purity {one['purity']:.2f}, energy {one['energy']:.3g}, test accuracy {one['test']:.2f} "
@@ -121,6 +124,9 @@ def _unrolled(a):
 LEARNS = 0.7
 """Test loss, in units of that of the zero network, below which a network has learned something of the table."""
 
+LOWER: dict[Scale, float] = {"quick": 0.02, "paper": 0.0}
+"""By which share Muon's test loss must be below Adam's: rounding alone moves it by 2 % over the two quick seeds."""
+
 
 def muon_with_few_nodes(setting: Setting) -> Outcome:
     """Figure 6: the test loss of Adam and of Muon when there are few hidden nodes, each at its best rate."""
@@ -146,7 +152,7 @@ def muon_with_few_nodes(setting: Setting) -> Outcome:
     last = {key: float(np.mean([curve[-1] for curve in curves])) for key, curves in loss.items()}
     best = {(name, K): min(rates[name], key=lambda rate: last[name, K, rate]) for name in rates for K in widths}
     reached = {key: last[*key, rate] for key, rate in best.items()}
-    lower = [reached["Muon", K] < reached["Adam", K] for K in widths]
+    lower = [reached["Muon", K] < (1 - LOWER[setting.scale]) * reached["Adam", K] for K in widths]
     learned = [
         low for low, K in zip(lower, widths, strict=True) if min(reached["Muon", K], reached["Adam", K]) < LEARNS
     ]
@@ -181,6 +187,10 @@ def muon_with_few_nodes(setting: Setting) -> Outcome:
 
 def _pair(K: int, reached) -> str:
     return f"{reached['Adam', K]:.3g} and {reached['Muon', K]:.3g} at K = {K}"
+
+
+FITS, FOURIER = 0.9, 1.5
+"""Test accuracy that counts as generalising, and purity of the lowest features in units of that of random nodes."""
 
 
 def more_layers(setting: Setting) -> Outcome:
@@ -219,8 +229,8 @@ def more_layers(setting: Setting) -> Outcome:
     # Where a run ends before it generalises, its time is only bounded, and how far it came tells the order.
     times = [(float(np.mean([steps if t is None else t for t in when[L]])), -test[L]) for L in depths]
     parts = {
-        "two layers generalise": test[depths[0]] > 0.9,
-        "lowest features are Fourier, if distorted": min(purity.values()) > 1.5 * chance,
+        "two layers generalise": test[depths[0]] > FITS,
+        "lowest features are Fourier, if distorted": min(purity.values()) > FOURIER * chance,
         "deeper takes longer": all(shallow < deep for shallow, deep in pairwise(times)),
     }
     short = [f"{L + 1} layers, test accuracy {test[L]:.2f}" for L in depths if None in when[L]]
@@ -273,6 +283,8 @@ FIGURE_5 = Claim(
     ),
     check=features_and_energies,
     expected_verdict="holds-as-corrected",
+    tolerance={"purity": PURER, "energy, relative": HIGHER, "test accuracy": BETTER, "best test accuracy": NEARER},
+    tolerance_reason="means over seeds; rounding moves accuracies by 0.01 and energies by 1 % in a run that memorises",
 )
 FIGURE_6 = Claim(
     id="li2.figure-6",
@@ -286,6 +298,8 @@ FIGURE_6 = Claim(
     counterexample="K = 32, best of four rates each, three seeds: test loss 0.809 with Adam, 0.813 with Muon.",
     check=muon_with_few_nodes,
     expected_verdict={"quick": "inconclusive", "paper": "holds-as-corrected"},
+    tolerance={f"Muon below Adam, {scale}": share for scale, share in LOWER.items()} | {"learns, below": LEARNS},
+    tolerance_reason="rounding alone moves Muon's test loss by 2 % over the two seeds of the quick check",
 )
 FIGURE_7 = Claim(
     id="li2.figure-7",
@@ -296,4 +310,6 @@ FIGURE_7 = Claim(
         "distorted version of Fourier bases."
     ),
     check=more_layers,
+    tolerance={"test accuracy of two layers, above": FITS, "purity over that of random nodes, above": FOURIER},
+    tolerance_reason="the figure has no numbers; epochs are compared between depths",
 )

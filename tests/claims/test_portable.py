@@ -1,0 +1,50 @@
+"""What a check measures does not depend on choices that differ between processors."""
+
+import numpy as np
+import pytest
+
+from firstlight import claims
+from firstlight.claims import Setting
+from firstlight.claims.fact import separation
+from firstlight.claims.li2 import figures
+from firstlight.claims.manifold import stability
+
+
+def test_every_claim_says_how_far_measured_may_be_from_expected():
+    assert [claim.id for claim in claims.all_claims() if claim.tolerance is None] == []
+
+
+def test_a_tangent_does_not_depend_on_the_basis_that_eigh_returns(monkeypatch):
+    order = "order at which a tangent leaves 𝒵, less 2"
+    first = stability.tangent_space(Setting(seeds=(0,))).measured[order]
+    eigh = np.linalg.eigh
+
+    def turned(H):
+        """The same eigenspaces: those of equal eigenvalues, the null space, in reverse order."""
+        values, vectors = eigh(H)
+        null = values < 1e-9 * values.max()
+        vectors[:, null] = vectors[:, null][:, ::-1]
+        return values, vectors
+
+    monkeypatch.setattr(np.linalg, "eigh", turned)
+    # Projections are found to 1e-12, of distances that are 1e-6 or more.
+    assert stability.tangent_space(Setting(seeds=(0,))).measured[order] == pytest.approx(first, abs=1e-5)
+
+
+def test_every_descent_to_the_cheapest_network_ends_on_its_constraints():
+    seeds = (0, 1, 2)
+    assert separation.cheapest_network(Setting(seeds=seeds)).measured["networks found"] == 2 * len(seeds)
+
+
+@pytest.mark.parametrize(("muon", "status"), [(0.625, "inconclusive"), (0.615, "inconclusive"), (0.55, "holds")])
+def test_muon_counts_as_lower_only_beyond_what_rounding_moves_it_by(monkeypatch, muon, status):
+    class Table(dict):
+        step = (0, 1)
+
+    class Run:
+        def __init__(self, spec):
+            loss = muon if spec.optimizer.name == "muon" else 0.62
+            self.record = type("Record", (), {"table": Table(test_loss=[1.0, loss])})
+
+    monkeypatch.setattr(figures, "_compute", lambda setting, specs: [Run(spec) for spec in specs])
+    assert figures.muon_with_few_nodes(Setting()).status == status
