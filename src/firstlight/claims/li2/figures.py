@@ -124,8 +124,8 @@ def _unrolled(a):
 LEARNS = 0.7
 """Test loss, in units of that of the zero network, below which a network has learned something of the table."""
 
-LOWER: dict[Scale, float] = {"quick": 0.02, "paper": 0.0}
-"""By which share Muon's test loss must be below Adam's: rounding alone moves it by 2 % over the two quick seeds."""
+LOWER: dict[Scale, float] = {"quick": 0.05, "paper": 0.0}
+"""By which share Muon's test loss must be below Adam's: rounding moves the mean of the two quick seeds by 3 %."""
 
 
 def muon_with_few_nodes(setting: Setting) -> Outcome:
@@ -299,7 +299,7 @@ FIGURE_6 = Claim(
     check=muon_with_few_nodes,
     expected_verdict={"quick": "inconclusive", "paper": "holds-as-corrected"},
     tolerance={f"Muon below Adam, {scale}": share for scale, share in LOWER.items()} | {"learns, below": LEARNS},
-    tolerance_reason="rounding alone moves Muon's test loss by 2 % over the two seeds of the quick check",
+    tolerance_reason="rounding moves Muon's test loss, the mean of the two seeds of the quick check, by 3 %",
 )
 FIGURE_7 = Claim(
     id="li2.figure-7",
