@@ -1,11 +1,15 @@
 """A check that cannot fail shows nothing: each is given something false and must say so."""
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from firstlight.claims import Setting
 from firstlight.claims.cogo import characters, loss
+from firstlight.claims.fact import separation
 from firstlight.claims.li2 import energy, grokking
+from firstlight.claims.manifold import stability
+from firstlight.claims.manifold._networks import tanh_network
 
 
 def test_characters_of_a_wrong_group_fail(monkeypatch):
@@ -38,6 +42,29 @@ def test_an_ascent_that_stops_early_fails(monkeypatch):
     right = energy._ascend
     monkeypatch.setattr(energy, "_ascend", lambda *a: (0.99 * right(*a)[0], *right(*a)[1:]))
     assert energy.maxima_for_modular_addition(Setting()).status == "fails"
+
+
+def test_the_printed_cost_of_the_cheapest_network_fails(monkeypatch):
+    from firstlight.theories import fact
+
+    right = fact.minimum_norm_cost
+    monkeypatch.setattr(fact, "minimum_norm_cost", lambda Q: 2 / (3 * 2 ** (-2 / 3)) * right(Q))
+    assert separation.cheapest_network(Setting(seeds=(0,))).status == "fails"
+
+
+def test_a_tangent_that_leaves_the_zero_loss_set_at_first_order_fails(monkeypatch):
+    from firstlight.theories import manifold
+
+    right = manifold.distance
+    # A part 1e-3 of the step across the set adds a distance of first order.
+    monkeypatch.setattr(
+        manifold,
+        "distance",
+        lambda zero_set, theta: (
+            right(zero_set, theta) + 1e-3 * np.linalg.norm(theta - manifold.project(zero_set, tanh_network(0)[1]).theta)
+        ),
+    )
+    assert stability.tangent_space(Setting(seeds=(0,))).status == "fails"
 
 
 def history(*, groks: bool, G_F: float, V_first: bool = True) -> list[pd.DataFrame]:
