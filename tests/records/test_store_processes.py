@@ -90,7 +90,7 @@ def test_a_second_writer_is_told_who_the_first_is_and_a_dead_one_is_forgotten(tm
     code = f"from firstlight.records import Store; s = Store({str(path)!r}, 'rw'); print(flush=True); input()"
     first = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     first.stdout.readline()
-    with pytest.raises(StoreError, match=f"is being written by process {first.pid} since .*mode='r'"):
+    with pytest.raises(StoreError, match=f"is being written by process {first.pid} on host .+ since .*mode='r'"):
         Store(path, "rw")
     with Store(path) as reader:
         assert reader.runs() == []

@@ -4,15 +4,23 @@ import os
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
 from firstlight.cli.exits import UserError
 
 StoreOption = Annotated[
-    Path | None,
+    str | None,  # not a Path, which drops a slash at the end
     Parameter(
         name="--store",
         help="Where runs and claims are kept [default: FIRSTLIGHT_STORE or .firstlight/store.sqlite].",
+    ),
+]
+WaitOption = Annotated[
+    float,
+    Parameter(
+        name="--wait",
+        help="Seconds to wait for another process that writes the store, instead of failing at once.",
+        validator=validators.Number(gte=0),
     ),
 ]
 DataOption = Annotated[
@@ -31,13 +39,25 @@ SetOption = Annotated[
 Pattern = Annotated[str, Parameter(help="Papers (li2), ids (li2.theorem-2) or patterns ('li2.figure-*').")]
 
 
-def store_path(given: Path | None) -> Path:
+def store_path(given: str | Path | None) -> Path:
     """Where the store is: as given, else `FIRSTLIGHT_STORE`, else `.firstlight/store.sqlite` here.
 
-    >>> store_path(Path("mine.sqlite")).name
+    >>> store_path("mine.sqlite").name
     'mine.sqlite'
     """
-    return given or Path(os.environ.get("FIRSTLIGHT_STORE") or ".firstlight/store.sqlite")
+    from firstlight.records.store import require_name
+
+    if given is None:
+        given = os.environ.get("FIRSTLIGHT_STORE") or ".firstlight/store.sqlite"
+    return require_name(given)
+
+
+def existing_store(given: str | Path | None) -> Path:
+    """Where the store is, for a command that has nothing to do where there is none."""
+    path = store_path(given)
+    if not os.path.lexists(path):
+        raise UserError(f"there is no store at {path}; the first record written there creates it")
+    return path
 
 
 def data_path(given: Path | None) -> Path | None:

@@ -7,7 +7,7 @@ from cyclopts import Parameter
 from rich.text import Text
 
 from firstlight.cli import exits, screen
-from firstlight.cli.options import DataOption, JsonOption, Pattern, StoreOption, data_path, store_path
+from firstlight.cli.options import DataOption, JsonOption, Pattern, StoreOption, WaitOption, data_path, store_path
 
 
 def reproduce(
@@ -21,6 +21,7 @@ def reproduce(
     ] = None,
     data: DataOption = None,
     store: StoreOption = None,
+    wait: WaitOption = 0.0,
     resume: Annotated[
         bool,
         Parameter(negative="", help="Keep the verdicts that this version has already reached; check the rest."),
@@ -39,8 +40,7 @@ def reproduce(
 
     chosen = _offered(claims.find(patterns), scale, named=bool(patterns))
     path, folder = store_path(store), data_path(data)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with Store(path, "rw") as kept, Bar("claims") as bar:
+    with Store(path, "rw", wait=wait) as kept, Bar("claims") as bar:
         try:
             records = claims.reproduce(
                 chosen,

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from firstlight.cli import exits, screen
-from firstlight.cli.options import DataOption, JsonOption, SetOption, StoreOption, data_path, store_path
+from firstlight.cli.options import DataOption, JsonOption, SetOption, StoreOption, WaitOption, data_path, store_path
 
 
 def run(
@@ -16,6 +16,7 @@ def run(
     set_: SetOption = None,
     seed: Annotated[int | None, Parameter(help="Replace the spec's seed.")] = None,
     store: StoreOption = None,
+    wait: WaitOption = 0.0,
     force: Annotated[bool, Parameter(negative="", help="Train again what is already there.")] = False,
     resume: Annotated[bool, Parameter(help="Go on with an interrupted run, or begin it anew.")] = True,
     data: DataOption = None,
@@ -33,9 +34,8 @@ def run(
         from firstlight import flow, runs
 
         wanted = runs.resolve(wanted, folder).spec
-        where.parent.mkdir(parents=True, exist_ok=True)
         try:
-            with runs.writing(where) as kept:
+            with runs.writing(where, wait=wait) as kept:
                 is_there = not force and kept.run_status(wanted) in runs.OVER
                 options = {"force": force, "resume": resume, "data": folder, "progress": RunProgress(bar)}
                 record = runs.run(wanted, store=kept, **options)

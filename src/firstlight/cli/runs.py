@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from firstlight.cli import exits, screen
-from firstlight.cli.options import JsonOption, StoreOption, store_path
+from firstlight.cli.options import JsonOption, StoreOption, WaitOption, existing_store, store_path
 from firstlight.cli.run import summary
 
 app = App(name="runs", help="Look at, compare, export and delete runs in the store.", sort_key=4)
@@ -110,6 +110,7 @@ def export(
 def delete(
     *ids: RunId,
     store: StoreOption = None,
+    wait: WaitOption = 0.0,
     yes: Annotated[bool, Parameter(name=["--yes", "-y"], negative="", help="Do not ask.")] = False,
 ) -> int:
     """Remove runs and their files; this cannot be undone."""
@@ -118,7 +119,7 @@ def delete(
 
     if not ids:
         raise exits.UserError("delete needs the id of a run; `firstlight runs list` shows them")
-    with Store(store_path(store), "rw") as kept:
+    with Store(existing_store(store), "rw", wait=wait) as kept:
         found = [kept.get_run(id).id for id in ids]
         if not yes and not _agreed(found):
             raise exits.UserError("nothing was deleted; --yes deletes without asking")

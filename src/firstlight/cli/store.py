@@ -1,17 +1,16 @@
 """`firstlight store`: is everything still there, and what to do if not."""
 
-from pathlib import Path
 from typing import Annotated
 
 from cyclopts import App, Parameter
 
 from firstlight.cli import exits, screen
-from firstlight.cli.options import JsonOption, store_path
+from firstlight.cli.options import JsonOption, WaitOption, existing_store, store_path
 
 app = App(name="store", help="Check the store, save what is readable of a damaged one, tidy it.", sort_key=8)
 
 StorePath = Annotated[
-    Path | None,
+    str | None,
     Parameter(help="The store [default: FIRSTLIGHT_STORE or .firstlight/store.sqlite]."),
 ]
 
@@ -33,28 +32,27 @@ def check(path: StorePath = None, /, *, json: JsonOption = False) -> int:
 
 @app.command
 def repair(
-    path: Annotated[Path, Parameter(help="The damaged store; it is only read.")],
-    new: Annotated[Path, Parameter(help="A file that does not exist yet, for the new store.")],
+    path: Annotated[str, Parameter(help="The damaged store; it is only read.")],
+    new: Annotated[str, Parameter(help="A file that does not exist yet, for the new store.")],
     /,
+    *,
+    wait: WaitOption = 0.0,
 ) -> int:
     """Save all that is readable of a damaged store into a new one. Exit code 1 if something was lost."""
     from firstlight.records import repair_store
 
-    report = repair_store(path, new)
+    report = repair_store(path, new, wait=wait)
     print("\n".join(report.lines()))
     return exits.DIFFERS if report.lost else exits.OK
 
 
 @app.command
-def gc(path: StorePath = None, /) -> int:
+def gc(path: StorePath = None, /, *, wait: WaitOption = 0.0) -> int:
     """Delete files that no record needs, and give the space of deleted records back."""
-    from firstlight.records import Store, StoreError
+    from firstlight.records import Store
     from firstlight.runs import clear_checkpoints
 
-    where = store_path(path)
-    if not where.exists():
-        raise StoreError(f"there is no store at {where}.")
-    with Store(where, "rw") as kept:
+    with Store(existing_store(path), "rw", wait=wait) as kept:
         removed = (*kept.collect_garbage(), *clear_checkpoints(kept))
         kept.vacuum()
     print(f"removed {len(removed)} file{'s' * (len(removed) != 1)} that no record needed")

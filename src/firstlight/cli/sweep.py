@@ -6,7 +6,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from firstlight.cli import exits, screen
-from firstlight.cli.options import DataOption, JsonOption, SetOption, StoreOption, data_path, store_path
+from firstlight.cli.options import DataOption, JsonOption, SetOption, StoreOption, WaitOption, data_path, store_path
 
 _SHOWN = 40
 
@@ -21,6 +21,7 @@ def sweep(
         str | None, Parameter(help="Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to run on instead.")
     ] = None,
     store: StoreOption = None,
+    wait: WaitOption = 0.0,
     force: Annotated[bool, Parameter(negative="", help="Train again what is already there.")] = False,
     keep_weights: Annotated[
         bool, Parameter(negative="", help="Keep the final weights of every point in the store.")
@@ -34,22 +35,23 @@ def sweep(
 
     where, folder = store_path(store), data_path(data)
     with Bar("points") as bar:
+        from firstlight.runs import writing
         from firstlight.sweeps import ClusterError, SweepInterrupted, load_sweep, run_sweep
 
         wanted = load_sweep(spec, set_ or [])
         wanted.expand(folder)
-        where.parent.mkdir(parents=True, exist_ok=True)
         try:
-            result = run_sweep(
-                wanted,
-                where,
-                jobs=jobs,
-                cluster=cluster,
-                force=force,
-                keep_weights=keep_weights,
-                data=folder,
-                progress=SweepProgress(bar),
-            )
+            with writing(where, wait=wait) as kept:
+                result = run_sweep(
+                    wanted,
+                    kept,
+                    jobs=jobs,
+                    cluster=cluster,
+                    force=force,
+                    keep_weights=keep_weights,
+                    data=folder,
+                    progress=SweepProgress(bar),
+                )
         except SweepInterrupted as stopped:
             raise exits.Interrupted(
                 f"{stopped.done} of {stopped.total} points are in {where}; the same command does the rest"

@@ -1,6 +1,7 @@
 """A run on disk: one safetensors file, written atomically, that says which run it belongs to."""
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,11 @@ def save_checkpoint(path: Path, state: State, lanes: Sequence[Mapping[str, Any]]
         "lanes": json.dumps(notes),
     }
     payload = save({k: np.asarray(v, order="C") for k, v in arrays.items()}, header)
-    write_atomically(path, payload)
+    try:
+        write_atomically(path, payload)
+    except OSError as error:
+        # An earlier state, if there is one, is still there: resuming from it costs time and changes nothing.
+        warnings.warn(f"the checkpoint {path} cannot be written ({error.strerror}); the run goes on", stacklevel=2)
 
 
 def load_checkpoint(

@@ -32,6 +32,15 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> Path:
     return target
 
 
+def sync_folder(folder: str | os.PathLike[str]) -> None:
+    """Flush the names in a folder to disk, so that a rename survives a power cut."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 DATA_VARIABLE = "FIRSTLIGHT_DATA"
 """The environment variable that names the folder with large data."""
 

@@ -108,12 +108,15 @@ def run_many(
 
 
 @contextmanager
-def writing(store: StoreLike) -> Iterator[Store]:
-    """The store itself, or the one at a path, opened for writing and closed afterwards."""
+def writing(store: StoreLike, *, wait: float = 0.0) -> Iterator[Store]:
+    """The store itself, or the one at a path, opened for writing and closed afterwards.
+
+    `wait` is how many seconds to wait for another process that writes the store at the path.
+    """
     if isinstance(store, Store):
         yield store
     else:
-        with Store(store, "rw") as opened:
+        with Store(store, "rw", wait=wait) as opened:
             yield opened
 
 
@@ -191,11 +194,8 @@ class _Stream:
         earlier = store.get_run(run.id) if status == "interrupted" and resume else None
         self.seconds_before = earlier.seconds if earlier else 0.0
         # A record that is over stays until the one that replaces it is whole.
-        self._handle = None if status in OVER else store.open_run(run.spec, restart=True)
-        if earlier and self._handle:
-            for step, values in earlier.table.rows():
-                self._handle.append(step, values)
-            self._handle.commit()
+        rows = earlier.table.rows() if earlier else ()
+        self._handle = None if status in OVER else store.open_run(run.spec, restart=True, rows=rows)
 
     def append(self, row: Mapping[str, Any]) -> None:
         """Pass a row on."""

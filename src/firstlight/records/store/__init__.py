@@ -2,6 +2,7 @@
 
 from firstlight.records.store._errors import StoreError
 from firstlight.records.store._integrity import IntegrityReport, check_store
+from firstlight.records.store._path import require_name
 from firstlight.records.store._repair import RepairReport, repair_store
 from firstlight.records.store._store import Store
 from firstlight.records.store._stream import RunHandle
@@ -14,4 +15,5 @@ __all__ = [
     "StoreError",
     "check_store",
     "repair_store",
+    "require_name",
 ]

@@ -1,7 +1,6 @@
 """Files beside the store, each named by the SHA-256 of its content."""
 
 import hashlib
-import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from firstlight.records.files import write_atomically
+from firstlight.records.files import sync_folder, write_atomically
 from firstlight.records.store._errors import StoreError
 
 SAFETENSORS = ".safetensors"
@@ -61,7 +60,7 @@ class Blobs:
                 write_atomically(path, content)
                 # The rename itself must reach the disk before a row that names the file does.
                 for folder in (path.parent, self.folder) if is_new else (path.parent,):
-                    _sync_folder(folder)
+                    sync_folder(folder)
             except OSError as error:
                 raise StoreError(f"cannot write {path} ({error.strerror}); the record was not written.") from None
         return name
@@ -116,11 +115,3 @@ def _portable(name: str, array: Any) -> np.ndarray:
         )
     # safetensors writes memory as it lies: a transposed view would be stored wrong without a word.
     return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
-
-
-def _sync_folder(folder: Path) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -4,29 +4,32 @@ WAL lets readers work while one process writes. With `synchronous = NORMAL` a co
 process (kill -9) at any moment; after a power cut the file is sound, but the last commits may be missing.
 """
 
-import glob
 import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 from firstlight.records.store import _schema
+from firstlight.records.store._connection import connect, connect_reader, has_log
+from firstlight.records.store._creation import create
 from firstlight.records.store._errors import StoreError, damaged, translated
 
-BUSY_SECONDS = 10.0
 _MAGIC = b"SQLite format 3\0"
 
 
 class Database:
     """A connection, shared by the threads of a process one transaction at a time."""
 
-    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self, path: Path, connection: sqlite3.Connection, before_writing: Callable[[], None] | None = None
+    ) -> None:
         self.path = path
         self._connection = connection
+        self._before_writing = before_writing
+        self._file = os.stat(path)
         self._turn = threading.RLock()
 
     @contextmanager
@@ -38,6 +41,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """All that is written inside happens, or nothing of it does."""
+        self._require_in_place()
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
@@ -50,6 +54,20 @@ class Database:
         """Close the connection; the last one out folds the write-ahead log into the file."""
         with self._turn, translated(self.path):
             self._connection.close()
+
+    def _require_in_place(self) -> None:
+        """Refuse to write into a file that has lost its name: the next reader would not find the record."""
+        try:
+            is_same = os.path.samestat(self._file, os.stat(self.path))
+        except OSError:
+            is_same = False
+        if not is_same:
+            raise StoreError(
+                f"the store {self.path} was moved, replaced or deleted while it was open. "
+                "Nothing more was written; put the file back, or open the store again."
+            )
+        if self._before_writing:
+            self._before_writing()
 
     @contextmanager
     def _transaction(self, begin: str) -> Iterator[sqlite3.Connection]:
@@ -74,7 +92,7 @@ def open_reader(path: Path) -> Database:
         raise StoreError(f"there is no store at {path}; the first record written there creates it.")
     _require_whole(path)
     with translated(path):
-        connection = _connect_reader(path)
+        connection = connect_reader(path)
         try:
             found = _require_version(path, connection)
             if found < _schema.SCHEMA_VERSION:
@@ -88,11 +106,16 @@ def open_reader(path: Path) -> Database:
     return Database(path, connection)
 
 
-def open_writer(path: Path) -> Database:
-    """Open a store for writing, creating or migrating it. The caller holds the writer's lock."""
+def open_writer(path: Path, before_writing: Callable[[], None] | None = None) -> Database:
+    """Open a store for writing, creating or migrating it. The caller holds the writer's lock.
+
+    `before_writing` is called before each transaction and raises if it must not take place.
+    """
     if not path.exists():
-        _create(path)
+        create(path)
     _require_whole(path)
+    if not os.access(path, os.W_OK):
+        raise StoreError(f"the store {path} is read-only; allow writing (`chmod u+w`), or write another store.")
     with translated(path):
         connection = connect(path, "rw")
         try:
@@ -103,65 +126,7 @@ def open_writer(path: Path) -> Database:
         except BaseException:
             connection.close()
             raise
-    return Database(path, connection)
-
-
-def connect(path: Path, mode: str) -> sqlite3.Connection:
-    """A bare connection without Python's implicit transactions."""
-    return sqlite3.connect(
-        f"file:{quote(str(path.resolve()))}?{_MODES[mode]}",
-        uri=True,
-        timeout=BUSY_SECONDS,
-        isolation_level=None,
-        check_same_thread=False,
-    )
-
-
-_MODES = {"r": "mode=ro", "rw": "mode=rw", "new": "mode=rwc", "frozen": "immutable=1"}
-
-
-def log_of(path: Path) -> Path:
-    """The write-ahead log that belongs to a store."""
-    return path.with_name(f"{path.name}-wal")
-
-
-def has_log(path: Path) -> bool:
-    """Whether commits are waiting in the write-ahead log."""
-    try:
-        return log_of(path).stat().st_size > 0
-    except FileNotFoundError:
-        return False
-
-
-def _connect_reader(path: Path) -> sqlite3.Connection:
-    connection = connect(path, "r")
-    try:
-        connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except sqlite3.OperationalError as error:
-        connection.close()
-        # A folder that cannot be written (a DVD, a colleague's archive) has no room for the shared index of
-        # a log; without a log nobody writes, and the file can be read as it lies.
-        if has_log(path) or not ("readonly" in str(error) or "unable to open" in str(error)):
-            raise
-        return connect(path, "frozen")
-    return connection
-
-
-def _create(path: Path) -> None:
-    if has_log(path):
-        raise damaged(path, f"the file is gone, but {log_of(path).name} is there")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Made under another name, so that a file under this one is always a whole store.
-    new = path.with_name(f".{path.name}.{os.getpid()}.new")
-    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.new*"):
-        leftover.unlink(missing_ok=True)
-    with translated(path):
-        connection = connect(new, "new")
-        try:
-            _schema.create(connection)
-        finally:
-            connection.close()
-    os.replace(new, path)
+    return Database(path, connection, before_writing)
 
 
 def _require_whole(path: Path) -> None:
@@ -172,6 +137,21 @@ def _require_whole(path: Path) -> None:
             return
         time.sleep(pause)
     raise damaged(path, problem)
+
+
+def require_a_store(path: Path) -> None:
+    """Refuse a file that was never a store by the marks that writing never changes."""
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise damaged(path, f"it cannot be read ({error.strerror})") from None
+    if not header.startswith(_MAGIC):
+        raise damaged(path, outside_problem(path))
+    if header[68:72] != _schema.APPLICATION_ID.to_bytes(4, "big"):
+        raise damaged(path, "it is an SQLite file without the marks of a firstlight store")
 
 
 def outside_problem(path: Path) -> str:

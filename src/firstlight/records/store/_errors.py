@@ -1,5 +1,6 @@
 """What a store says when it cannot do what it was asked."""
 
+import errno
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -34,12 +35,6 @@ def damaged(path: str | os.PathLike[str], problem: str) -> StoreError:
     )
 
 
-def require_no_folder(path: Path) -> None:
-    """Refuse a folder where the file of a store is meant."""
-    if path.is_dir():
-        raise StoreError(f"{path} is a folder; name the file of the store, such as {path}/runs.sqlite.")
-
-
 def require_types(table: str, row: Sequence[Any], *types: type | UnionType) -> None:
     """Refuse a row whose values are not of the types that were written, as a damaged page may yield."""
     if len(row) != len(types) or not all(isinstance(value, kind) for value, kind in zip(row, types, strict=True)):
@@ -61,14 +56,38 @@ def translated(path: Path) -> Iterator[None]:
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
 
+_NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE")
+"""SQLite names only `ENOSPC` full; a quota and a limit on the size of files come as failed writes."""
+
+
+def is_out_of_room(error: Exception) -> bool:
+    """Whether SQLite failed because the disk took no more."""
+    return getattr(error, "sqlite_errorname", "") in _NO_ROOM
+
+
+def no_room(path: Path, reason: str) -> StoreError:
+    """The error for a disk that takes no more."""
+    return StoreError(
+        f"no space left to write the store {path} ({reason}): the disk is full, or a quota or a limit on the size of "
+        "files is reached. All that was recorded before is there. Free some space and try again."
+    )
+
+
+def unwritable(path: Path, error: OSError) -> StoreError:
+    """The error for a place where no file can be written."""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+        return no_room(path, str(error.strerror))
+    return StoreError(f"the store {path} cannot be written ({error.strerror}); choose another place.")
+
+
 def _translate(path: Path, error: Exception) -> StoreError:
     text = str(error)
     if "closed database" in text:
         return StoreError(f"the store {path} is closed; open it again to use it.")
     if "locked" in text or "busy" in text:
         return StoreError(f"the store {path} stayed locked by another program ({text}); try again.")
-    if "full" in text:
-        return StoreError(f"no space left to write the store {path}; nothing was written. Free some and try again.")
+    if is_out_of_room(error):
+        return no_room(path, text)
     if "readonly" in text or "unable to open" in text or "disk I/O" in text:
         return StoreError(f"the store {path} cannot be used ({text}); check that its folder exists and is writable.")
     return damaged(path, f"SQLite says {text!r}")

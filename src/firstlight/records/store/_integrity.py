@@ -11,7 +11,8 @@ from firstlight.records.fit import FitRecord
 from firstlight.records.store import _documents, _runs
 from firstlight.records.store._blobs import Blobs, blobs_of
 from firstlight.records.store._database import Database, open_reader
-from firstlight.records.store._errors import Damage, StoreError, require_no_folder
+from firstlight.records.store._errors import Damage, StoreError
+from firstlight.records.store._path import locate
 
 
 @dataclass(frozen=True)
@@ -55,9 +56,8 @@ class IntegrityReport:
 
 
 def check_store(path: str | os.PathLike[str]) -> IntegrityReport:
-    """Check a store that may be too damaged to open; only a missing file, or a folder, is an error."""
-    file = Path(path)
-    require_no_folder(file)
+    """Check a store that may be too damaged to open; only a path that leads to no file is an error."""
+    file = locate(path)
     if not file.exists():
         raise StoreError(f"there is no store at {file}.")
     try:

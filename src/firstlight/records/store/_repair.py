@@ -17,9 +17,11 @@ from firstlight.records.fit import FitRecord
 from firstlight.records.run import RunRecord
 from firstlight.records.store import _documents, _runs, _schema
 from firstlight.records.store._blobs import SAFETENSORS, Blobs, blobs_of
-from firstlight.records.store._database import connect, has_log, log_of, open_writer, outside_problem
-from firstlight.records.store._errors import SQLITE_ERRORS, Damage, StoreError, require_no_folder
-from firstlight.records.store._lock import WriterLock
+from firstlight.records.store._connection import connect, has_log, log_of
+from firstlight.records.store._database import open_writer, outside_problem
+from firstlight.records.store._errors import SQLITE_ERRORS, Damage, StoreError
+from firstlight.records.store._lock import WriterLock, without_writers
+from firstlight.records.store._path import locate, require_own_folders
 from firstlight.records.table import Row
 
 # After so many row numbers in a row without a row, the end is taken to be reached.
@@ -65,19 +67,21 @@ class _Found:
         return sum(count for _, count in self.counts()) + sum(map(len, self.rows.values()))
 
 
-def repair_store(path: str | os.PathLike[str], output: str | os.PathLike[str]) -> RepairReport:
-    """Write every record of `path` that is still sound into a new store at `output`."""
-    source, target = Path(path), Path(output)
+def repair_store(path: str | os.PathLike[str], output: str | os.PathLike[str], *, wait: float = 0.0) -> RepairReport:
+    """Write every record of `path` that is still sound into a new store at `output`.
+
+    `path` may be a file, or lie in a folder, that cannot be written. `wait` is how many seconds to wait for a process
+    that writes it.
+    """
+    source, target = locate(path), locate(output)
+    require_own_folders(target)
     if target.exists():
         raise StoreError(f"{target} exists already; name a file that does not, to keep the saved records in.")
     if not source.exists() and not has_log(source):
         raise StoreError(f"there is no store at {source}.")
-    require_no_folder(source)
-    blobs, lock = blobs_of(source), WriterLock(source)
-    try:
+    blobs = blobs_of(source)
+    with without_writers(source, wait):
         found = _best(source, blobs)
-    finally:
-        lock.release()
     if found is None:
         held = sum(1 for _ in blobs.names())
         raise StoreError(f"nothing in {source} is readable. {held} files of arrays are still in {blobs.folder}.")
@@ -186,22 +190,33 @@ def _rows(connection: sqlite3.Connection, table: str, lost: list[str]) -> Iterat
 def _write(found: _Found, old: Blobs, target: Path) -> None:
     lock = WriterLock(target)
     try:
-        new, database = blobs_of(target), open_writer(target)
-        with database.write() as connection:
-            for record in found.runs:
-                _runs.insert(connection, _with_files(record, old, new, found.lost))
-            for record in found.started:
-                _runs.insert(connection, _with_files(record, old, new, found.lost), in_progress=True)
-                _runs.append(connection, record.id, found.rows.get(record.id, []))
-            for claim in found.claims:
-                _documents.insert_claim(connection, claim)
-            for fit in found.fits:
-                _documents.insert_fit(connection, fit)
-            for figure in found.figures:
-                _documents.insert_figure(connection, new, figure)
+        database = open_writer(target)
+        try:
+            with database.write() as connection:
+                _insert(connection, found, old, blobs_of(target))
+        except BaseException:
+            database.close()
+            # The next attempt needs the name; arrays are used again or collected as garbage.
+            for file in (target, log_of(target)):
+                file.unlink(missing_ok=True)
+            raise
         database.close()
     finally:
         lock.release()
+
+
+def _insert(connection: sqlite3.Connection, found: _Found, old: Blobs, new: Blobs) -> None:
+    for record in found.runs:
+        _runs.insert(connection, _with_files(record, old, new, found.lost))
+    for record in found.started:
+        _runs.insert(connection, _with_files(record, old, new, found.lost), in_progress=True)
+        _runs.append(connection, record.id, found.rows.get(record.id, []))
+    for claim in found.claims:
+        _documents.insert_claim(connection, claim)
+    for fit in found.fits:
+        _documents.insert_fit(connection, fit)
+    for figure in found.figures:
+        _documents.insert_figure(connection, new, figure)
 
 
 def _with_files(record: RunRecord, old: Blobs, new: Blobs, lost: list[str]) -> RunRecord:

@@ -2,8 +2,8 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -20,11 +20,13 @@ from firstlight.records.spec import RunSpec
 from firstlight.records.status import RunStatus
 from firstlight.records.store import _documents, _runs
 from firstlight.records.store._blobs import SAFETENSORS, blobs_of, pack, unpack
-from firstlight.records.store._database import open_reader, open_writer
-from firstlight.records.store._errors import StoreError, damaged, require_no_folder
+from firstlight.records.store._database import open_reader, open_writer, require_a_store
+from firstlight.records.store._errors import StoreError, damaged
 from firstlight.records.store._integrity import IntegrityReport, inspect
 from firstlight.records.store._lock import WriterLock
+from firstlight.records.store._path import locate, require_own_folders
 from firstlight.records.store._stream import RunHandle, remove_unlinked
+from firstlight.records.table import Row
 
 R = TypeVar("R", bound=Record)
 
@@ -33,6 +35,8 @@ class Store:
     """Records that survive: each is there whole or not at all, whatever happens to the process that writes.
 
     One process opens the store with `mode="rw"`; any number read it at the same time with `mode="r"`.
+    `wait` is how many seconds to wait for a process that writes it; readers never wait. `path` is the file that the
+    given name leads to, absolute and with every symbolic link followed.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -47,20 +51,25 @@ class Store:
     >>> folder.cleanup()
     """
 
-    def __init__(self, path: str | os.PathLike[str], mode: Literal["r", "rw"] = "r") -> None:
+    def __init__(self, path: str | os.PathLike[str], mode: Literal["r", "rw"] = "r", *, wait: float = 0.0) -> None:
         if mode not in ("r", "rw"):
             raise ValueError(f"mode is 'r' or 'rw'; got {mode!r}")
-        self.path = Path(path)
+        self.path = locate(path)
         self.mode = mode
-        require_no_folder(self.path)
         self._blobs = blobs_of(self.path)
         self._handles: dict[str, RunHandle] = {}
-        self._lock = WriterLock(self.path) if mode == "rw" else None
+        self._lock: WriterLock | None = None
+        if mode == "r":
+            self._database = open_reader(self.path)
+            return
+        # All that can be refused is refused before the lock creates a file.
+        require_own_folders(self.path)
+        require_a_store(self.path)
+        self._lock = WriterLock(self.path, wait)
         try:
-            self._database = open_writer(self.path) if self._lock else open_reader(self.path)
+            self._database = open_writer(self.path, self._lock.require_held)
         except BaseException:
-            if self._lock:
-                self._lock.release()
+            self._lock.release()
             raise
 
     def put_run(
@@ -90,8 +99,12 @@ class Store:
         remove_unlinked(self._database, self._blobs, old)
         return record
 
-    def open_run(self, spec: RunSpec, *, restart: bool = False) -> RunHandle:
-        """Begin a run, in place of one that ended otherwise than `finished`, or of any with `restart`."""
+    def open_run(self, spec: RunSpec, *, restart: bool = False, rows: Sequence[Row] = ()) -> RunHandle:
+        """Begin a run, in place of one that ended otherwise than `finished`, or of any with `restart`.
+
+        `rows` are observations that it begins with, such as those of the run it takes the place of: the store shows
+        the old rows or the new ones, and never neither.
+        """
         record = RunRecord(spec=spec, status="interrupted", message="not finished")
         self._require_closed(record.id)
         with self._writing() as connection:
@@ -101,9 +114,14 @@ class Store:
                 )
             old = _runs.files(connection, record.id)
             _runs.insert(connection, record, in_progress=True)
+            handle = RunHandle(self._database, self._blobs, record)
+            for step, values in rows:
+                handle.append(step, values)
+            if rows:
+                handle.commit()
         remove_unlinked(self._database, self._blobs, old)
-        self._handles[record.id] = RunHandle(self._database, self._blobs, record)
-        return self._handles[record.id]
+        self._handles[record.id] = handle
+        return handle
 
     def get_run(self, run: str | RunSpec) -> RunRecord:
         """The record of a run, named by its spec, its id or the first digits of its id."""
@@ -234,14 +252,14 @@ class Store:
 
     def close(self) -> None:
         """Commit what open runs have buffered and let the next writer in."""
-        try:
-            for handle in self._handles.values():
-                handle.__exit__(None, None, None)
-        finally:
-            self._database.close()
+        with ExitStack() as stack:
             if self._lock:
-                self._lock.release()
+                stack.callback(self._lock.release)
                 self._lock = None
+            stack.callback(self._database.close)
+            # One that cannot be committed does not keep the others from it.
+            for handle in self._handles.values():
+                stack.push(handle)
 
     def __enter__(self) -> "Store":
         return self
