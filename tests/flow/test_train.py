@@ -123,7 +123,7 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path) -> None:
         _train(checkpoint=tmp_path, resume=True, observables=(flow.standard, flow.norms))
     (path,) = tmp_path.iterdir()
     path.write_bytes(b"not a checkpoint")
-    with pytest.raises(CheckpointError, match="cannot be read as a checkpoint"):
+    with pytest.raises(CheckpointError, match="is not a checkpoint of this run: a whole safetensors file is required"):
         _train(checkpoint=tmp_path, resume=True)
 
 

@@ -92,8 +92,10 @@ def test_a_damaged_file_says_what_to_do(tmp_path, cut):
 
 def test_foreign_parts_are_refused():
     shown = _curve()
-    with pytest.raises(ValueError, match="belong to different figures"):
+    with pytest.raises(ValueError, match=r"must hold the arrays 'series0.x', 'series0.y'; got 'matrix'"):
         FigureData.from_parts(shown.header(), {"matrix": np.eye(2)})
+    with pytest.raises(ValueError, match="belong to different figures"):
+        FigureData.from_parts(shown.header(), {name: array[:1] for name, array in shown.arrays.items()})
     with pytest.raises(ValueError, match=r"schema 99.*Update firstlight"):
         FigureData.from_parts(shown.header() | {"schema": 99}, shown.arrays)
 

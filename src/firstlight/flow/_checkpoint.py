@@ -2,22 +2,29 @@
 
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import jax
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from annotated_types import Ge
+from pydantic import Field
 from safetensors.numpy import save
 
 from firstlight.flow._program import State
 from firstlight.records.files import write_atomically
+from firstlight.records.layout import FileError, Form, Tensor, check_tensors, filled, read_tensors, reading
+from firstlight.records.parsing import parse_json
+from firstlight.records.shorten import shorten
+from firstlight.records.status import RunStatus
 
 FORMAT = 1
 
 
-class CheckpointError(ValueError):
+class CheckpointError(FileError):
     """A checkpoint that cannot be used, and why."""
 
 
@@ -50,24 +57,97 @@ def save_checkpoint(path: Path, state: State, lanes: Sequence[Mapping[str, Any]]
 
 
 def load_checkpoint(
-    path: Path, like: State, params_like: Any, identity: Mapping[str, Any]
+    path: Path,
+    like: State,
+    params_like: Any,
+    identity: Mapping[str, Any],
+    columns: Mapping[str, tuple[int, ...]],
+    lanes: int,
 ) -> tuple[State, list[dict[str, Any]]]:
-    """Read what `save_checkpoint` wrote, refusing a file that belongs to another run."""
+    """Read what `save_checkpoint` wrote, refusing a file that belongs to another run.
+
+    Args:
+        like, params_like: the state of this run, and the parameters of one lane, for types and shapes.
+        identity: what the file must agree with; columns: the observed names with their shapes in one lane.
+        lanes: how many lanes the run has.
+    """
+    with _refusing(path):
+        metadata, arrays = read_tensors(path)
+        if metadata.get("format") != str(FORMAT):
+            stored = shorten(repr(metadata.get("format")), 40)
+            raise CheckpointError(f"{path} has checkpoint format {stored}; this version reads {str(FORMAT)!r}")
+        stored = parse_json(metadata.get("identity", ""))
+        if not isinstance(stored, dict):
+            raise ValueError(f"its identity must be a table; got {type(stored).__name__}")
+        _same_run(path, stored, identity)
+        notes = filled(_Notes, {"lanes": parse_json(metadata.get("lanes", ""))}).lanes
+        if len(notes) != lanes:
+            raise ValueError(f"it must hold {lanes} lanes; got {len(notes)}")
+        check_tensors(arrays, _declared(arrays, like, params_like, notes, columns))
+        leaves, tree = jax.tree.flatten(like)
+        state = tree.unflatten([jax.numpy.asarray(arrays[f"state.{i}"]) for i in range(len(leaves))])
+        return state, [_lane(arrays, i, note, params_like) for i, note in enumerate(notes)]
+
+
+class _Note(Form):
+    """How a lane ended: status, step and message, or null while it goes on."""
+
+    outcome: Annotated[tuple[RunStatus, Annotated[int, Ge(0)], str], Field(strict=False)] | None
+
+
+class _Notes(Form):
+    """What the header says of every lane."""
+
+    lanes: list[_Note]
+
+
+@contextmanager
+def _refusing(path: Path) -> Iterator[None]:
+    """Say which checkpoint cannot be used, why, and how to go on without it."""
     try:
-        with safe_open(path, framework="numpy") as file:
-            header = file.metadata() or {}
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, OSError) as error:
-        raise CheckpointError(f"{path} cannot be read as a checkpoint ({error}); delete it to start anew") from error
-    if header.get("format") != str(FORMAT):
-        raise CheckpointError(f"{path} has checkpoint format {header.get('format')!r}; this version reads {FORMAT!r}")
-    _same_run(path, json.loads(header["identity"]), identity)
-    leaves, tree = jax.tree.flatten(like)
-    state = tree.unflatten([jax.numpy.asarray(arrays[f"state.{i}"]) for i in range(len(leaves))])
-    return state, [_lane(arrays, i, note, params_like) for i, note in enumerate(json.loads(header["lanes"]))]
+        with reading(path, "a checkpoint of this run", "delete it to start the run again"):
+            yield
+    except FileError as error:
+        raise CheckpointError(str(error)) from None
+    except OSError as error:
+        raise CheckpointError(f"{path} cannot be read as a checkpoint ({error}); delete it to start again") from error
 
 
-def _lane(arrays: Mapping[str, np.ndarray], i: int, note: Mapping[str, Any], params_like: Any) -> dict[str, Any]:
+def _declared(
+    arrays: Mapping[str, np.ndarray],
+    like: State,
+    params_like: Any,
+    notes: Sequence[_Note],
+    columns: Mapping[str, tuple[int, ...]],
+) -> dict[str, Tensor]:
+    """The arrays of this run's checkpoint; how many rows and snapshots a lane has is the file's to say."""
+    declared = {f"state.{i}": _tensor(leaf) for i, leaf in enumerate(jax.tree.leaves(like))}
+    step, bad = sorted(declared, key=lambda name: int(name.removeprefix("state.")))[-2:]
+    declared[step], declared[bad] = replace(declared[step], low=0), replace(declared[bad], low=-1)
+    model = [_tensor(leaf) for leaf in jax.tree.leaves(params_like)]
+    numbers = ("b", "i", "u", "f")
+    for i, note in enumerate(notes):
+        prefix = f"lane.{i}."
+        if any(name.startswith(f"{prefix}row.") for name in arrays):
+            declared[f"{prefix}row.step"] = Tensor((f"rows {i}",), ("i",), low=0)
+            for name, shape in columns.items():
+                declared[f"{prefix}row.{name}"] = Tensor((f"rows {i}", *shape), numbers, finite=False)
+        stems = [f"snapshot.{step}" for step in _snapshots(arrays, i)]
+        stems += ["final"] if note.outcome is not None else []
+        declared |= {f"{prefix}{stem}.{j}": tensor for stem in stems for j, tensor in enumerate(model)}
+    return declared
+
+
+def _tensor(leaf: Any) -> Tensor:
+    return Tensor(np.shape(leaf), (np.asarray(leaf).dtype.name,), finite=False)
+
+
+def _snapshots(arrays: Mapping[str, np.ndarray], i: int) -> list[int]:
+    steps = (name.split(".")[3] for name in arrays if name.startswith(f"lane.{i}.snapshot."))
+    return sorted({int(step) for step in steps if step.isdecimal() and step.isascii()})
+
+
+def _lane(arrays: Mapping[str, np.ndarray], i: int, note: _Note, params_like: Any) -> dict[str, Any]:
     prefix = f"lane.{i}.row."
     columns = {name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)}
     count = len(next(iter(columns.values()))) if columns else 0
@@ -76,12 +156,11 @@ def _lane(arrays: Mapping[str, np.ndarray], i: int, note: Mapping[str, Any], par
     def model(stem: str) -> Any:
         return tree.unflatten([arrays[f"lane.{i}.{stem}.{j}"] for j in range(size)])
 
-    steps = {int(name.split(".")[3]) for name in arrays if name.startswith(f"lane.{i}.snapshot.")}
     return {
         "rows": [{name: column[r] for name, column in columns.items()} for r in range(count)],
-        "snapshots": {step: model(f"snapshot.{step}") for step in sorted(steps)},
-        "final": model("final") if f"lane.{i}.final.0" in arrays else None,
-        "outcome": note["outcome"],
+        "snapshots": {step: model(f"snapshot.{step}") for step in _snapshots(arrays, i)},
+        "final": model("final") if note.outcome is not None else None,
+        "outcome": note.outcome,
     }
 
 
@@ -89,6 +168,7 @@ def _same_run(path: Path, stored: Mapping[str, Any], wanted: Mapping[str, Any]) 
     for key in sorted(stored.keys() | wanted.keys()):
         if stored.get(key) != wanted.get(key):
             raise CheckpointError(
-                f"{path} belongs to another run: its {key} is {stored.get(key)!r}, this run has {wanted.get(key)!r}; "
+                f"{path} belongs to another run: its {shorten(key, 80)} is {shorten(repr(stored.get(key)))}, "
+                f"this run has {shorten(repr(wanted.get(key)))}; "
                 "resume with the settings it was made with, or choose another checkpoint path"
             )

@@ -1,7 +1,7 @@
 """Drives one compiled group of lanes from recorded step to recorded step."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
@@ -78,7 +78,7 @@ class Driver:
         self._logs = [_Log(seed, index) for seed, index in zip(self.seeds, self.members, strict=True)]
         self._saved, self._pace = time.perf_counter(), 0.0
         if self.settings.resume and self.path is not None and self.path.exists():
-            self._restore()
+            self._restore(compiled.columns)
         self._recorded_state, previous = self.state, self.state.params
         for target in self.settings.record:
             if target < self._step or (target == self._step and self._recorded(target)) or self._over:
@@ -158,7 +158,7 @@ class Driver:
             model = self._model(i)
         log.end("diverged", step, f"the loss was not finite at step {step}; lower the learning rate", model)
 
-    def _check_stop_rules(self, columns: tuple[str, ...]) -> None:
+    def _check_stop_rules(self, columns: Collection[str]) -> None:
         for rule in self.settings.stop:
             if rule.observable not in columns:
                 hint = did_you_mean(rule.observable, columns) or "name one of them"
@@ -195,9 +195,9 @@ class Driver:
         save_checkpoint(self.path, self.state, lanes, self.identity)  # type: ignore[arg-type]
         self._saved = time.perf_counter()
 
-    def _restore(self) -> None:
+    def _restore(self, columns: Mapping[str, tuple[int, ...]]) -> None:
         one = jax.tree.map(lambda a: a[0] if self.plan.batched else a, self.state.params)
-        self.state, lanes = load_checkpoint(self.path, self.state, one, self.identity)  # type: ignore[arg-type]
+        self.state, lanes = load_checkpoint(self.path, self.state, one, self.identity, columns, len(self._logs))  # type: ignore[arg-type]
         wanted = set(self.settings.record)
         for log, stored in zip(self._logs, lanes, strict=True):
             # A run that is made longer recorded its old last step, which the longer run may not.

@@ -140,11 +140,11 @@ def _observe(plan: Plan, state: State, previous: Any, data: Data) -> dict[str, A
 
 
 class Compiled(NamedTuple):
-    """The two programs for given shapes."""
+    """The two programs for given shapes; `columns` are the observed names, each with its shape in one lane."""
 
     advance: Callable[[State, Data, Array], State]
     observe: Callable[[State, Any, Data], dict[str, Array]]
-    columns: tuple[str, ...]
+    columns: dict[str, tuple[int, ...]]
     seconds: float
 
 
@@ -158,6 +158,7 @@ class Programs:
         def observe(state: State, previous: Any, data: Data) -> dict[str, Array]:
             return _observe(plan, state, previous, data)
 
+        self._batched = plan.batched
         if plan.batched:
             self._advance = jax.jit(jax.vmap(advance, in_axes=(0, 0, None)))
             self._observe = jax.jit(jax.vmap(observe))
@@ -175,7 +176,8 @@ class Programs:
                 start = time.perf_counter()
                 advance = self._advance.lower(state, data, jnp.int32(0)).compile()
                 lowered = self._observe.lower(state, state.params, data)
-                columns = tuple(sorted(lowered.out_info))
+                info = lowered.out_info
+                columns = {name: info[name].shape[1 if self._batched else 0 :] for name in sorted(info)}
                 self._compiled[signature] = Compiled(advance, lowered.compile(), columns, time.perf_counter() - start)
                 return self._compiled[signature]
             return self._compiled[signature]._replace(seconds=0.0)

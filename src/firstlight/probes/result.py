@@ -6,15 +6,17 @@ import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Literal
 
 import numpy as np
 import pandas as pd
+from annotated_types import Ge
 
 from firstlight.probes.compare import MEASURES
-from firstlight.probes.verdict import Verdict
+from firstlight.probes.verdict import State, Verdict
 from firstlight.records import FigureData, figure
 from firstlight.records.files import write_atomically
+from firstlight.records.layout import Form, Tensor, check_tensors, parse_form, read_tensors, reading
 
 SHOWN = ("FACT", "√FACT·FACTᵀ", "√AGOP", "√eNFA")
 """The measures of the paper's Table 2."""
@@ -136,18 +138,55 @@ class ProbeResult:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "ProbeResult":
         """Read what `save` wrote; nothing in the file is executed."""
-        from safetensors import SafetensorError, safe_open
+        with reading(path, "a whole probe file", "give a file written by ProbeResult.save, or probe the model again"):
+            metadata, arrays = read_tensors(path)
+            header = parse_form(_Header, metadata.get(_METADATA_KEY), _METADATA_KEY)
+            names = [layer.name for layer in header.layers]
+            if len(set(names)) < len(names):
+                raise ValueError("its layers must have different names; got the same name twice")
+            kept = [f"{layer.name}/{name}" for layer in header.layers for name in layer.matrices]
+            check_tensors(arrays, {name: Tensor((f"{name} rows", f"{name} columns"), finite=False) for name in kept})
+            layers = tuple(_layer(layer, arrays) for layer in header.layers)
+            return cls(layers, header.untreated, header.samples, header.alignment)
 
-        try:
-            with safe_open(os.fspath(path), framework="numpy") as file:
-                header = json.loads((file.metadata() or {})[_METADATA_KEY])
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, KeyError, json.JSONDecodeError) as error:
-            raise ValueError(f"{os.fspath(path)} is not a whole probe file ({type(error).__name__}: {error})") from None
-        layers = tuple(_layer(words, arrays) for words in header["layers"])
-        return cls(layers, header["untreated"], header["samples"], header["alignment"])
+
+class _VerdictForm(Form):
+    state: State
+    evidence: str
 
 
-def _layer(words: dict[str, Any], arrays: dict[str, np.ndarray]) -> LayerReport:
-    matrices = {name: arrays[f"{words['name']}/{name}"] for name in words["matrices"]}
-    return LayerReport(**{**words, "matrices": matrices, "verdict": Verdict(**words["verdict"])})
+class _LayerForm(Form):
+    """The fields of `LayerReport`, with the names of its matrices in their place."""
+
+    name: str
+    kind: str
+    inputs: Annotated[int, Ge(0)]
+    outputs: Annotated[int, Ge(0)]
+    groups: Annotated[int, Ge(0)]
+    side: Literal["in", "out"]
+    weight_decay: float
+    rule: str
+    alignments: dict[str, float]
+    size: float
+    residual: float
+    verdict: _VerdictForm
+    agop_error: float
+    captured: float
+    budget: float
+    moved: float
+    to_converge: float
+    backward: dict[str, float]
+    backward_residual: float
+    matrices: list[str]
+
+
+class _Header(Form):
+    layers: list[_LayerForm]
+    untreated: dict[str, str]
+    samples: Annotated[int, Ge(0)]
+    alignment: str
+
+
+def _layer(form: _LayerForm, arrays: dict[str, np.ndarray]) -> LayerReport:
+    matrices = {name: arrays[f"{form.name}/{name}"] for name in form.matrices}
+    return LayerReport(**{**form.model_dump(), "matrices": matrices, "verdict": Verdict(**form.verdict.model_dump())})

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         pin_arrays,
         run_id,
     )
+    from firstlight.records.layout import FileError
     from firstlight.records.run import RunRecord
     from firstlight.records.spec import (
         ArraysTask,
@@ -89,6 +90,7 @@ _HOMES = {
         "Verdict",
     ),
     "explain": ("SpecError",),
+    "layout": ("FileError",),
     "specfile": (
         "apply_overrides",
         "dump_toml",
@@ -137,6 +139,7 @@ __all__ = [
     "ClaimScale",
     "DeepModel",
     "FigureData",
+    "FileError",
     "FitRecord",
     "GroupTask",
     "IntegrityReport",

@@ -3,7 +3,6 @@
 import copy
 import json
 import os
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,8 @@ from pydantic import ValidationError
 
 from firstlight.records.explain import SpecError, explain, locate
 from firstlight.records.identity import changed_fields
+from firstlight.records.parsing import DEEPEST, parse_json, parse_toml, require_plain
+from firstlight.records.shorten import shorten
 from firstlight.records.spec import ALTERNATIVES, RunSpec
 
 
@@ -23,8 +24,10 @@ def spec_from_mapping(mapping: Mapping[str, Any]) -> RunSpec:
     firstlight.records.explain.SpecError: optimizer.lerning_rate: unknown field (got 0.1);
       did you mean optimizer.learning_rate?
     """
+    values = dict(mapping)
+    _require_plain(values)
     try:
-        return RunSpec.model_validate(dict(mapping))
+        return RunSpec.model_validate(values)
     except ValidationError as error:
         raise explain(error, RunSpec) from None
 
@@ -32,21 +35,34 @@ def spec_from_mapping(mapping: Mapping[str, Any]) -> RunSpec:
 def load_spec(path: str | os.PathLike[str]) -> RunSpec:
     """The spec in a `.toml` or `.json` file."""
     file = Path(path)
-    readers = {".toml": tomllib.loads, ".json": json.loads}
-    if file.suffix.lower() not in readers:
-        raise SpecError([f"{file}: a spec is a .toml or a .json file; got {file.suffix or 'no suffix'}"])
-    try:
-        values = readers[file.suffix.lower()](file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SpecError([f"{file}: cannot be read ({error.strerror})"]) from None
-    except ValueError as error:  # both parsers and the decoder raise its subclasses, with line and column
-        raise SpecError([f"{file}: is not valid {file.suffix[1:].upper()}: {error}"]) from None
-    if not isinstance(values, dict):
-        raise SpecError([f"{file}: a spec is a table of fields; got {type(values).__name__}"])
+    values = read_mapping(file, "a spec")
     try:
         return spec_from_mapping(values)
     except SpecError as error:
         raise SpecError([f"{file}: {problem}" for problem in error.problems]) from None
+
+
+def read_mapping(file: Path, what: str) -> dict[str, Any]:
+    """The table in a `.toml` or `.json` file; a `SpecError` says what is wrong with the file."""
+    readers = {".toml": parse_toml, ".json": parse_json}
+    reader = readers.get(file.suffix.lower())
+    if reader is None:
+        raise SpecError([f"{file}: {what} is a .toml or a .json file; got {file.suffix or 'no suffix'}"])
+    try:
+        # A pipe or a device would be waited for, without end.
+        if file.exists() and not file.is_file():
+            raise SpecError([f"{file}: {what} is a .toml or a .json file; got a folder, a pipe or a device"])
+        values = reader(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError([f"{file}: cannot be read ({error.strerror})"]) from None
+    except SpecError:
+        raise
+    except ValueError as error:  # both parsers and the decoder raise its subclasses, with line and column
+        said = shorten(str(error), 300)
+        raise SpecError([f"{file}: is not valid {file.suffix[1:].upper()}: {said}"]) from None
+    if not isinstance(values, dict):
+        raise SpecError([f"{file}: {what} is a table of fields; got {type(values).__name__}"])
+    return values
 
 
 def apply_overrides(spec: RunSpec | Mapping[str, Any], overrides: Sequence[str]) -> RunSpec:
@@ -62,6 +78,7 @@ def apply_overrides(spec: RunSpec | Mapping[str, Any], overrides: Sequence[str])
     texts = dict(_split(override) for override in overrides)
     for path, text in texts.items():
         _assign(values, path.split("."), _parse(text), texts)
+    _require_plain(values)
     try:
         return RunSpec.model_validate(values)
     except ValidationError as error:
@@ -92,17 +109,28 @@ _READINGS = {
 }
 
 
+def _require_plain(values: Mapping[str, Any]) -> None:
+    try:
+        require_plain(values)
+    except ValueError as error:
+        raise SpecError([str(error)]) from None
+
+
 def _split(override: str) -> tuple[str, str]:
     path, equals, text = override.partition("=")
+    if path.count(".") > DEEPEST:
+        raise SpecError([f"override {shorten(path, 80)!r}: a field lies at most {DEEPEST} tables deep"])
     if not equals or not path.strip():
-        raise SpecError([f"override {override!r}: write it as field=value, such as optimizer.learning_rate=0.01"])
+        raise SpecError(
+            [f"override {shorten(override)!r}: write it as field=value, such as optimizer.learning_rate=0.01"]
+        )
     return path.strip(), text.strip()
 
 
 def _parse(text: str) -> Any:
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError):
+        return parse_toml(f"value = {text}")["value"]
+    except (ValueError, KeyError):
         pass
     for number in (int, float):
         try:

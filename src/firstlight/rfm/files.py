@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from firstlight.records.files import write_atomically
+from firstlight.records.layout import parse_form, read_tensors, reading
+from firstlight.records.shorten import shorten
 from firstlight.rfm.classifier import RFMClassifier
+from firstlight.rfm.form import Header, Words, check, labels
 from firstlight.rfm.kernels import KERNELS
 from firstlight.rfm.regressor import RFMRegressor
 from firstlight.rfm.table import Scaling
@@ -16,17 +19,7 @@ from firstlight.rfm.table import Scaling
 _KEY = "firstlight.rfm"
 _SCHEMA = 2
 _ESTIMATORS = {"RFMClassifier": RFMClassifier, "RFMRegressor": RFMRegressor}
-_WORDS = (
-    "n_iter_",
-    "ridge_",
-    "bandwidth_",
-    "condition_",
-    "captured_",
-    "precision_",
-    "solver_",
-    "update_",
-    "normalize_",
-)
+_WORDS = tuple(Words.model_fields)
 _NUMBERS = {"feature_matrix_", "_centres", "_beta"}
 
 
@@ -49,9 +42,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> Path:
     head["history"] = json.loads(estimator.history_.to_json(orient="records", double_precision=15))
     head["names"] = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
     if isinstance(estimator, RFMClassifier):
-        labels = estimator.classes_
-        dated = labels.dtype.kind in "mM"
-        head |= {"classes": (labels.view(np.int64) if dated else labels).tolist(), "classes_dtype": labels.dtype.str}
+        head |= {"classes": _spelled(estimator.classes_), "classes_dtype": estimator.classes_.dtype.str}
         head["temperature"] = estimator.temperature_
         arrays["prior"] = estimator._prior
     else:
@@ -59,6 +50,18 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> Path:
         arrays |= {"target_shift": estimator._targets.shift, "target_spread": estimator._targets.spread}
     content = pack({name: np.ascontiguousarray(a) for name, a in arrays.items()}, {_KEY: json.dumps(head)})
     return write_atomically(path, content)
+
+
+def _spelled(classes: np.ndarray) -> list[Any]:
+    """The classes as JSON can hold them."""
+    spelled = (classes.view(np.int64) if classes.dtype.kind in "mM" else classes).tolist()
+    other = [label for label in spelled if not isinstance(label, bool | int | float | str)]
+    if other:
+        raise ValueError(
+            f"only labels that are numbers, text, dates or booleans can be written to a file; "
+            f"got {type(other[0]).__name__}; use pickle"
+        )
+    return spelled
 
 
 def load(path: str | os.PathLike[str]) -> RFMClassifier | RFMRegressor:
@@ -72,41 +75,40 @@ def load(path: str | os.PathLike[str]) -> RFMClassifier | RFMRegressor:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    from safetensors import SafetensorError, safe_open
-
-    try:
-        with safe_open(os.fspath(path), framework="numpy") as file:
-            head = json.loads((file.metadata() or {})[_KEY])
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (SafetensorError, KeyError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is no estimator that RFM wrote: {error}") from None
-    if head["schema"] != _SCHEMA:
-        raise ValueError(f"this version reads estimators of schema {_SCHEMA}; {path} has {head['schema']}")
-    return _restored(head, arrays)
+    with reading(path, "an estimator that RFM wrote", "give a file of `save`, or fit the estimator again"):
+        metadata, arrays = read_tensors(path)
+        head = parse_form(Header, metadata.get(_KEY), _KEY)
+        check(head, arrays)
+        return _restored(head, arrays)
 
 
-def _restored(head: dict[str, Any], arrays: dict[str, np.ndarray]) -> RFMClassifier | RFMRegressor:
+def _restored(head: Header, arrays: dict[str, np.ndarray]) -> RFMClassifier | RFMRegressor:
     import pandas as pd
 
-    estimator = _ESTIMATORS[head["estimator"]](**head["params"])
-    for name, value in head["words"].items():
-        setattr(estimator, name, value)
+    made = _ESTIMATORS[head.estimator]
+    if unknown := sorted(set(head.params) ^ set(made().get_params())):
+        raise ValueError(
+            f"its parameters must be those of {head.estimator}; got {shorten(str(unknown))} besides or too few"
+        )
+    estimator = made(**head.params)
+    estimator._validate_params()
+    for name in _WORDS:
+        setattr(estimator, name, getattr(head.words, name))
     for name in _NUMBERS:
         setattr(estimator, name, arrays[name])
-    estimator.kernel_ = KERNELS[head["kernel"]](estimator.bandwidth_)
-    history = pd.DataFrame(head["history"])
+    estimator.kernel_ = KERNELS[head.kernel](estimator.bandwidth_)
+    history = pd.DataFrame([step.model_dump() for step in head.history])
     # A column without any number would come back as one of objects.
-    numbers = history.columns.intersection(["score", "error", "alignment", "change"])
+    numbers = ["score", "error", "ridge", "alignment", "change", "condition"]
     estimator.history_ = history.astype(dict.fromkeys(numbers, float))
     estimator._scaling = Scaling(arrays["shift"], arrays["spread"])
     estimator.n_features_in_ = len(arrays["shift"])
-    if head["names"]:
-        estimator.feature_names_in_ = np.array(head["names"], dtype=object)
+    if head.names:
+        estimator.feature_names_in_ = np.array(head.names, dtype=object)
     if isinstance(estimator, RFMClassifier):
-        kind = np.dtype(object) if head["classes_dtype"] == "|O" else np.dtype(head["classes_dtype"])
-        estimator.classes_ = np.array(head["classes"], dtype=kind)
-        estimator.temperature_, estimator._prior = head["temperature"], arrays["prior"]
+        estimator.classes_ = labels(head)
+        estimator.temperature_, estimator._prior = head.temperature or 1.0, arrays["prior"]
     else:
-        estimator._one_dimensional = head["one_dimensional"]
+        estimator._one_dimensional = head.one_dimensional
         estimator._targets = Scaling(arrays["target_shift"], arrays["target_spread"])
     return estimator

@@ -3,7 +3,6 @@
 import itertools
 import json
 import os
-import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -15,7 +14,9 @@ from firstlight import runs
 from firstlight.records import RunSpec, SpecError, apply_overrides, load_spec, run_id
 from firstlight.records._base import Frozen
 from firstlight.records.explain import explain
+from firstlight.records.parsing import require_plain
 from firstlight.records.spec import Whole
+from firstlight.records.specfile import read_mapping
 from firstlight.records.values import plain
 
 _TABLES = ("layer_rates",)
@@ -130,16 +131,20 @@ def sweep_from_mapping(mapping: Mapping[str, Any]) -> Sweep:
     Traceback (most recent call last):
     firstlight.records.explain.SpecError: gird: unknown field (got {}); did you mean grid?
     """
+    values = dict(mapping)
     try:
-        return Sweep.model_validate(dict(mapping))
+        require_plain({name: value for name, value in values.items() if name != "base"})
+        return Sweep.model_validate(values)
     except ValidationError as error:
         raise explain(error, Sweep) from None
+    except ValueError as error:
+        raise SpecError([str(error)]) from None
 
 
 def load_sweep(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Sweep:
     """The sweep in a `.toml` or `.json` file, where `base` may name the file of a run; overrides change the base."""
     file = Path(path)
-    values = _read(file)
+    values = read_mapping(file, "a sweep")
     try:
         if isinstance(values.get("base"), str):
             values["base"] = load_spec(file.parent / values["base"])
@@ -147,22 +152,6 @@ def load_sweep(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> S
     except SpecError as error:
         raise SpecError([f"{file}: {problem}" for problem in error.problems]) from None
     return sweep.model_copy(update={"base": apply_overrides(sweep.base, overrides)}) if overrides else sweep
-
-
-def _read(file: Path) -> dict[str, Any]:
-    readers = {".toml": tomllib.loads, ".json": json.loads}
-    reader = readers.get(file.suffix.lower())
-    if reader is None:
-        raise SpecError([f"{file}: a sweep is a .toml or a .json file; got {file.suffix or 'no suffix'}"])
-    try:
-        values = reader(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise SpecError([f"{file}: cannot be read ({error.strerror})"]) from None
-    except ValueError as error:
-        raise SpecError([f"{file}: is not valid {file.suffix[1:].upper()}: {error}"]) from None
-    if not isinstance(values, dict):
-        raise SpecError([f"{file}: a sweep is a table of fields; got {type(values).__name__}"])
-    return values
 
 
 def _changed(base: RunSpec, change: Mapping[str, Any]) -> RunSpec:

@@ -14,7 +14,11 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from firstlight.records.canonical import canonical_json
+from firstlight.records.figure._form import check
 from firstlight.records.files import write_atomically
+from firstlight.records.layout import read_tensors, reading
+from firstlight.records.parsing import parse_json
+from firstlight.records.shorten import shorten
 
 Kind = Literal[
     "curves",
@@ -120,15 +124,16 @@ class FigureData:
         header = _thaw(header)
         if header.get("schema") != _SCHEMA:
             raise ValueError(
-                f"this version reads figures of schema {_SCHEMA}; received schema {header.get('schema')!r}. "
-                "Update firstlight, or make the figure again"
+                f"this version reads figures of schema {_SCHEMA}; received schema "
+                f"{shorten(repr(header.get('schema')), 40)}. Update firstlight, or make the figure again"
             )
+        check(header, arrays)
         axes = {name: Axis(**header[name]) if header[name] else None for name in ("x", "y", "value")}
         made = cls(header["kind"], header["title"], header["caption"], **axes, meta=header["meta"], arrays=arrays)
         if made.header()["arrays"] != header["arrays"]:
             raise ValueError(
-                f"the header names arrays {header['arrays']}; received {made.header()['arrays']}. "
-                "Header and arrays belong to different figures"
+                f"the header names arrays {shorten(str(header['arrays']))}; "
+                f"received {shorten(str(made.header()['arrays']))}. Header and arrays belong to different figures"
             )
         return made
 
@@ -142,18 +147,12 @@ class FigureData:
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "FigureData":
         """Read what `save` wrote; nothing in the file is executed."""
-        from safetensors import SafetensorError, safe_open
-
-        try:
-            with safe_open(os.fspath(path), framework="numpy") as file:
-                header = json.loads((file.metadata() or {})[_METADATA_KEY])
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        except (SafetensorError, KeyError, json.JSONDecodeError) as error:
-            raise ValueError(
-                f"{os.fspath(path)} is not a whole figure file ({type(error).__name__}: {error}); "
-                "give a file written by FigureData.save, or make the figure again"
-            ) from None
-        return cls.from_parts(header, arrays)
+        with reading(path, "a whole figure file", "give a file written by FigureData.save, or make the figure again"):
+            metadata, arrays = read_tensors(path)
+            header = parse_json(metadata.get(_METADATA_KEY, ""))
+            if not isinstance(header, dict):
+                raise ValueError(f"its metadata must hold a table under {_METADATA_KEY!r}")
+            return cls.from_parts(header, arrays)
 
     def _axes(self) -> dict[str, Axis | None]:
         return {"x": self.x, "y": self.y, "value": self.value}

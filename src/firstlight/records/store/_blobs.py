@@ -33,7 +33,7 @@ def unpack(content: bytes) -> dict[str, np.ndarray]:
 
     try:
         return load(content)
-    except SafetensorError as error:
+    except (SafetensorError, AttributeError, TypeError, KeyError, OverflowError) as error:
         raise ValueError(f"not a whole safetensors file ({error})") from None
 
 

@@ -1,6 +1,5 @@
 """Claims, fits and figures as they lie in the database: JSON with a digest."""
 
-import json
 import sqlite3
 from typing import Any, TypeVar
 
@@ -9,6 +8,7 @@ from firstlight.records.canonical import canonical_json
 from firstlight.records.claim import ClaimRecord
 from firstlight.records.figure import FigureData
 from firstlight.records.fit import FitRecord
+from firstlight.records.parsing import parse_json
 from firstlight.records.store._blobs import Blobs, pack, unpack
 from firstlight.records.store._errors import Damage, require_types
 
@@ -32,8 +32,8 @@ def figure(blobs: Blobs, digest: Any, header: Any, blob: Any) -> FigureData:
     require_types("figures", (digest, header, blob), str, str, str)
     content = blobs.read(blob)
     try:
-        made = FigureData.from_parts(json.loads(header), unpack(content))
-    except (ValueError, TypeError, KeyError) as error:
+        made = FigureData.from_parts(parse_json(header), unpack(content))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise Damage(f"figure {digest[:12]} cannot be read ({str(error).splitlines()[0]})") from None
     if made.digest != digest:
         raise Damage(f"figure {digest[:12]} does not match its digest")

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from firstlight.records._base import utc_now
+from firstlight.records.parsing import parse_json
 from firstlight.records.store._errors import StoreError, unwritable
 
 _PAUSE = 0.1
@@ -119,7 +120,7 @@ def _is_at(file: int, path: Path) -> bool:
 
 def _holder(file: int) -> dict[str, object]:
     with contextlib.suppress(ValueError):
-        holder = json.loads(os.pread(file, 1000, 0))
+        holder = parse_json(os.pread(file, 1000, 0))
         return holder if isinstance(holder, dict) else {}
     return {}  # the holder has the lock but has not yet written its name
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from firstlight.records.canonical import canonical_json
 from firstlight.records.run import RunRecord
+from firstlight.records.shorten import shorten
 from firstlight.records.store._blobs import SAFETENSORS, pack, unpack
 from firstlight.records.store._errors import Damage, StoreError, require_types
 from firstlight.records.table import Row, Table
@@ -101,7 +102,7 @@ def decode(row: Sequence[Any]) -> RunRecord:
     try:
         table = Table() if data is None else Table.from_arrays(unpack(data))
         record = RunRecord.model_validate({**json.loads(text), "table": table})
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise Damage(f"run {id[:12]} cannot be read ({str(error).splitlines()[0]})") from None
     if (record.digest, record.id, record.status) != (digest, id, status):
         raise Damage(f"run {id[:12]} does not match its digest")
@@ -120,8 +121,11 @@ def decode_row(row: Sequence[Any]) -> Row:
     id, step, scalars, arrays, found = row
     if checksum(id, step, scalars, arrays) != found:
         raise Damage(f"run {id[:12]} at step {step} does not match its checksum")
-    values: dict[str, Any] = {name: float(value) for name, value in json.loads(scalars).items()}
-    return step, {**values, **(unpack(arrays) if arrays else {})}
+    try:
+        values: dict[str, Any] = {name: float(value) for name, value in json.loads(scalars).items()}
+        return step, {**values, **(unpack(arrays) if arrays else {})}
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise Damage(f"run {id[:12]} at step {step} cannot be read ({shorten(str(error), 80)})") from None
 
 
 def append(connection: sqlite3.Connection, id: str, rows: Sequence[Row]) -> None:
