@@ -1,7 +1,7 @@
 """One writer at a time, by a lock that the operating system drops when its holder dies.
 
-All that depends on the operating system is in `_try_lock`. A lock belongs to an open file: a second lock on the same
-file is refused also within one process.
+All that depends on the operating system is in `_try_lock` and `_try_lock_byte`. A lock belongs to an open file: a
+second lock on the same file is refused also within one process.
 """
 
 import contextlib
@@ -13,12 +13,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from firstlight.records._base import utc_now
 from firstlight.records.parsing import parse_json
 from firstlight.records.store._errors import StoreError, unwritable
 
 _PAUSE = 0.1
+_LOCKED_BYTE = 1 << 30
 
 
 class WriterLock:
@@ -37,7 +39,8 @@ class WriterLock:
         with contextlib.suppress(OSError):  # on a full disk the holder stays unnamed
             holder = {"pid": os.getpid(), "host": platform.node(), "since": utc_now()}
             os.ftruncate(self._file, 0)
-            os.pwrite(self._file, json.dumps(holder).encode(), 0)
+            os.lseek(self._file, 0, os.SEEK_SET)
+            os.write(self._file, json.dumps(holder).encode())
 
     def require_held(self) -> None:
         """Refuse to go on where the file of the lock is gone: the next writer would not see it."""
@@ -96,12 +99,28 @@ def _try_lock(file: int) -> bool:
     try:
         import fcntl
     except ImportError:
-        raise StoreError(
-            "writing a store needs the file locks of Linux or macOS; on Windows run firstlight inside WSL."
-        ) from None
+        return _try_lock_byte(file)
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
+        return False
+    return True
+
+
+def _try_lock_byte(file: int) -> bool:
+    """Lock a byte far behind the holder's name, which others can then still read, as Windows does."""
+    try:
+        import msvcrt
+    except ImportError:
+        raise StoreError(
+            "writing a store needs file locks, which this Python offers neither as fcntl nor as msvcrt; "
+            "open the store with mode='r', or write it on another system."
+        ) from None
+    module: Any = msvcrt
+    os.lseek(file, _LOCKED_BYTE, os.SEEK_SET)
+    try:
+        module.locking(file, module.LK_NBLCK, 1)
+    except OSError:
         return False
     return True
 
@@ -120,7 +139,8 @@ def _is_at(file: int, path: Path) -> bool:
 
 def _holder(file: int) -> dict[str, object]:
     with contextlib.suppress(ValueError):
-        holder = parse_json(os.pread(file, 1000, 0))
+        os.lseek(file, 0, os.SEEK_SET)
+        holder = parse_json(os.read(file, 1000))
         return holder if isinstance(holder, dict) else {}
     return {}  # the holder has the lock but has not yet written its name
 
