@@ -35,6 +35,14 @@ SetOption = Annotated[
         help="Replace a field of the spec, as in --set optimizer.learning_rate=0.01; may be repeated.",
     ),
 ]
+AllowLargeOption = Annotated[
+    bool,
+    Parameter(name="--allow-large", negative="", help="Try also what does not fit into memory or on the disk."),
+]
+DryRunOption = Annotated[
+    bool,
+    Parameter(name="--dry-run", negative="", help="Print what it would take (memory, rows, disk, time) and stop."),
+]
 
 Pattern = Annotated[str, Parameter(help="Papers (li2), ids (li2.theorem-2) or patterns ('li2.figure-*').")]
 

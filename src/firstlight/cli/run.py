@@ -6,7 +6,17 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from firstlight.cli import exits, screen
-from firstlight.cli.options import DataOption, JsonOption, SetOption, StoreOption, WaitOption, data_path, store_path
+from firstlight.cli.options import (
+    AllowLargeOption,
+    DataOption,
+    DryRunOption,
+    JsonOption,
+    SetOption,
+    StoreOption,
+    WaitOption,
+    data_path,
+    store_path,
+)
 
 
 def run(
@@ -20,6 +30,8 @@ def run(
     force: Annotated[bool, Parameter(negative="", help="Train again what is already there.")] = False,
     resume: Annotated[bool, Parameter(help="Go on with an interrupted run, or begin it anew.")] = True,
     data: DataOption = None,
+    allow_large: AllowLargeOption = False,
+    dry_run: DryRunOption = False,
     json: JsonOption = False,
 ) -> int:
     """Train what a spec describes, or show the result if it is already in the store."""
@@ -29,16 +41,18 @@ def run(
     chosen = [*(set_ or []), *([f"seed={seed}"] if seed is not None else [])]
     wanted = apply_overrides(load_spec(spec), chosen)
     where, folder = store_path(store), data_path(data)
+    if dry_run:
+        return _estimated(wanted, where, folder, allow_large, json)
 
     with Bar("steps") as bar:
         from firstlight import flow, runs
 
-        wanted = runs.resolve(wanted, folder).spec
+        wanted = runs.resolve(wanted, folder, allow_large=allow_large, store=where).spec
         try:
             with runs.writing(where, wait=wait) as kept:
                 is_there = not force and kept.run_status(wanted) in runs.OVER
-                options = {"force": force, "resume": resume, "data": folder, "progress": RunProgress(bar)}
-                record = runs.run(wanted, store=kept, **options)
+                options = {"force": force, "resume": resume, "data": folder, "allow_large": True}
+                record = runs.run(wanted, store=kept, progress=RunProgress(bar), **options)
         except flow.TrainingInterrupted as stopped:
             done = stopped.trajectory.lanes[0].step
             raise exits.Interrupted(
@@ -52,6 +66,22 @@ def run(
         print(record.summary.get("story") or record.message or record.status)
         print(f"run {record.id[:12]}, {record.status} after {screen.duration(record.seconds)}, in {where}")
     return exits.OK if record.status == "finished" else exits.DIFFERS
+
+
+def _estimated(spec: Any, where: Path, data: Path | None, allow_large: bool, json: bool) -> int:
+    """Print what a run would take; one that would be refused is refused after that."""
+    from firstlight import runs
+    from firstlight.cli.estimate import run_facts, show_run
+
+    runs.check(spec)
+    spec = runs.pin(spec, data)
+    facts = run_facts(spec, runs.estimate(spec, data), where)
+    if json:
+        screen.print_json(facts)
+    else:
+        show_run(facts)
+    runs.check_sizes(spec, data, allow_large=allow_large, store=where)
+    return exits.OK
 
 
 def summary(record: Any) -> dict[str, Any]:

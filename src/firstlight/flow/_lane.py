@@ -18,6 +18,7 @@ from firstlight.flow._progress import Reporter
 from firstlight.flow._trajectory import LaneResult
 from firstlight.records.spec import Recording, Stop
 from firstlight.records.status import RunStatus
+from firstlight.records.steps import RecordedSteps
 from firstlight.records.suggestion import did_you_mean
 
 _CHUNK_SECONDS = 0.5  # the longest stretch between two looks at Ctrl-C and the progress bar
@@ -35,7 +36,7 @@ class Settings:
     resume: bool
 
     @property
-    def record(self) -> tuple[int, ...]:
+    def record(self) -> RecordedSteps:
         """The recorded steps."""
         return self.recording.steps(self.steps)
 
@@ -198,7 +199,7 @@ class Driver:
     def _restore(self, columns: Mapping[str, tuple[int, ...]]) -> None:
         one = jax.tree.map(lambda a: a[0] if self.plan.batched else a, self.state.params)
         self.state, lanes = load_checkpoint(self.path, self.state, one, self.identity, columns, len(self._logs))  # type: ignore[arg-type]
-        wanted = set(self.settings.record)
+        wanted = self.settings.record
         for log, stored in zip(self._logs, lanes, strict=True):
             # A run that is made longer recorded its old last step, which the longer run may not.
             kept = [row for row in stored["rows"] if int(row["step"]) in wanted]

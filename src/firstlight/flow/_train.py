@@ -149,8 +149,8 @@ def train_lanes(
         checkpoint_seconds=checkpoint_seconds,
         resume=resume,
     )
-    if missing := settings.snapshots - set(settings.record):
-        raise ValueError(f"snapshots must be recorded steps; {sorted(missing)} are not among {settings.record}")
+    if missing := [step for step in sorted(settings.snapshots) if step not in settings.record]:
+        raise ValueError(f"snapshots must be recorded steps; {missing[:5]} are not among {settings.record}")
     with jax.enable_x64(dtype == "float64"):
         plan = _plan(lanes, loss, tuple(observables), method, batched)
         groups = [list(range(len(lanes)))] if batched else [[i] for i in range(len(lanes))]

@@ -23,7 +23,7 @@ from firstlight.groups._fourier import convolve, fourier, inverse_fourier
 from firstlight.groups._group import Group
 from firstlight.groups._irrep import Irrep, Kind, RealComponent
 from firstlight.groups._irreps import character_table, isotypic_projector
-from firstlight.groups._parse import parse
+from firstlight.groups._parse import order_of, parse
 from firstlight.groups._tables import from_table
 
 __all__ = [
@@ -44,6 +44,7 @@ __all__ = [
     "inverse_fourier",
     "isotypic_energies",
     "isotypic_projector",
+    "order_of",
     "parse",
     "product",
     "quaternion",

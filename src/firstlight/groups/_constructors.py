@@ -10,6 +10,15 @@ from jaxtyping import Int
 from firstlight.groups._closed_forms import metacyclic_irreps, product_irreps, symmetric_irreps
 from firstlight.groups._group import Group
 from firstlight.groups._laws import check_order, whole_number, whole_numbers
+from firstlight.groups._orders import (
+    alternating_order,
+    cyclic_order,
+    dicyclic_order,
+    dihedral_order,
+    is_prime,
+    sl2_order,
+    symmetric_order,
+)
 from firstlight.groups._permutations import cycle_notation, generate
 
 
@@ -19,9 +28,7 @@ def cyclic(n: int) -> Group:
     >>> int(cyclic(12).multiply(7, 8))
     3
     """
-    _at_least(n, 1, "cyclic(n)")
-    check_order(n, f"Z{n}")
-    each = np.arange(n)
+    each = np.arange(cyclic_order(n))
     table = (each[:, None] + each) % n
     return Group(table, f"Z{n}", tuple(map(str, range(n))), moduli=(n,), parsable=True)
 
@@ -61,7 +68,7 @@ def dihedral(n: int) -> Group:
     >>> dihedral(5).order
     10
     """
-    _at_least(n, 1, "dihedral(n)")
+    dihedral_order(n)
     return _metacyclic(n, 2, -1, 0, name=f"D{n}", letters="rs")
 
 
@@ -71,7 +78,7 @@ def dicyclic(n: int) -> Group:
     >>> dicyclic(3).order
     12
     """
-    _at_least(n, 1, "dicyclic(n)")
+    dicyclic_order(n)
     return _metacyclic(2 * n, 2, -1, n, name=f"Dic{n}", letters="ax")
 
 
@@ -110,8 +117,7 @@ def symmetric(n: int) -> Group:
     >>> symmetric(3).labels
     ('()', '(1 2)', '(0 1)', '(0 1 2)', '(0 2 1)', '(0 2)')
     """
-    _at_least(n, 1, "symmetric(n)")
-    check_order(math.factorial(min(n, 20)), f"S{n}")
+    symmetric_order(n)
     cycle, swap = [*range(1, n), 0], [1, 0, *range(2, n)][:n]
     elements, table = generate([cycle, swap] if n > 1 else [[0]])
     labels = tuple(map(cycle_notation, elements.tolist()))
@@ -124,8 +130,7 @@ def alternating(n: int) -> Group:
     >>> alternating(5).order
     60
     """
-    _at_least(n, 1, "alternating(n)")
-    check_order(math.factorial(min(n, 20)) // 2, f"A{n}")
+    alternating_order(n)
     generators = [[1, i, *range(2, i), 0, *range(i + 1, n)] for i in range(2, n)]
     elements, table = generate(generators or [list(range(n))])
     return Group(table, f"A{n}", tuple(map(cycle_notation, elements.tolist())), parsable=True)
@@ -137,10 +142,7 @@ def sl2(p: int) -> Group:
     >>> sl2(3).order, sl2(3).labels[0]
     (24, '[1 0; 0 1]')
     """
-    whole_number(p, "sl2(p)")
-    check_order(p * (p * p - 1), f"SL2({p})")
-    if not is_prime(p):
-        raise ValueError(f"sl2(p) needs a prime p, got p = {p}")
+    sl2_order(p)
     # Acting on the vectors (x, y) ≠ 0, numbered p y + x − 1: those of (1, 0) and (0, 1) carry the matrix.
     y, x = np.divmod(np.arange(1, p * p), p)
     shears = [(p * y + (x + y) % p - 1), (p * ((x + y) % p) + x - 1)]
@@ -163,15 +165,6 @@ def from_permutations(
     return Group(table, name, tuple(map(cycle_notation, elements.tolist())))
 
 
-def is_prime(n: int) -> bool:
-    """Whether n is prime, by trial division.
-
-    >>> [n for n in range(20) if is_prime(n)]
-    [2, 3, 5, 7, 11, 13, 17, 19]
-    """
-    return n > 1 and all(n % d for d in range(2, math.isqrt(n) + 1))
-
-
 def _metacyclic(n: int, m: int, u: int, t: int, name: str, letters: str) -> Group:
     """⟨a, x | aⁿ = 1, x^m = a^t, x a x⁻¹ = a^u⟩: (a^i x^e)(a^j x^f) = a^{i + u^e j + t[e+f ≥ m]} x^{e+f}."""
     check_order(n * m, name)
@@ -187,8 +180,3 @@ def _metacyclic(n: int, m: int, u: int, t: int, name: str, letters: str) -> Grou
 
 def _power(letter: str, exponent: int) -> str:
     return {0: "", 1: letter}.get(exponent, f"{letter}^{exponent}")
-
-
-def _at_least(n: int, least: int, what: str) -> None:
-    if whole_number(n, what) < least:
-        raise ValueError(f"{what} needs n ≥ {least}, got n = {n}")

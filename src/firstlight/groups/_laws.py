@@ -47,11 +47,12 @@ def whole_number(n: object, what: str) -> int:
     return int(n)
 
 
-def check_order(order: int, name: str) -> None:
-    """Refuse a group whose Cayley table would not fit in memory, before anything is allocated."""
+def check_order(order: int, name: str) -> int:
+    """The order, refused where the Cayley table would not fit in memory, before anything is allocated."""
     if order > MAX_ORDER:
         shown = str(order) if order < 10**12 else "over 10^12"
         raise ValueError(f"{name} has order {shown}, but Cayley tables stop at order {MAX_ORDER}; use a smaller group")
+    return order
 
 
 def check_table(table: Int[np.ndarray, "..."]) -> int:

@@ -1,5 +1,6 @@
 """Groups from their names."""
 
+import math
 import re
 from collections.abc import Callable
 from functools import lru_cache
@@ -10,7 +11,6 @@ from firstlight.groups._constructors import (
     dicyclic,
     dihedral,
     frobenius,
-    is_prime,
     product,
     quaternion,
     sl2,
@@ -18,9 +18,12 @@ from firstlight.groups._constructors import (
 )
 from firstlight.groups._group import Group
 from firstlight.groups._laws import MAX_ORDER, check_order
+from firstlight.groups._orders import ORDERS, frobenius_factors, quaternion_order
 from firstlight.records.suggestion import closest
 
 _ATOM = re.compile(r"(Z|C|S|A|D|Q|Dic|F|SL2)_?\(?(\d{1,9})\)?(?:\^(\d{1,9}))?", re.IGNORECASE)
+_LONGEST = 200
+_FACTORS = 32
 _KNOWN = "Z5 (cyclic), S4, A5, D7 (order 14), Dic3 (order 12), Q8, F21, SL2(3), powers Z2^3 and products Z5xZ6"
 _ALIASES = {
     "cyclic": "Z",
@@ -53,32 +56,47 @@ def parse(name: str) -> Group:
     ValueError: unknown group 'Dik3'; did you mean 'Dic3'? Known names: Z5 (cyclic), S4, A5, ...
     """
     factors: list[Group] = []
+    for family, number, times in _atoms(name):
+        factors += [_FAMILIES[family](number)] * times
+    return product(*factors)
+
+
+def order_of(name: str) -> int:
+    """The order of the group called `name`, refused like `parse` does, without its table.
+
+    >>> order_of("Z5000"), order_of("Z2^2 x S3")
+    (5000, 24)
+    """
+    return math.prod(ORDERS[family](number) ** times for family, number, times in _atoms(name))
+
+
+def _atoms(name: str) -> list[tuple[str, int, int]]:
+    """The family, parameter and power of each factor; their product is within the largest order."""
+    if len(name) > _LONGEST:
+        raise ValueError(f"a group's name has at most {_LONGEST} characters, got {len(name)}: {name[:20]!r}…")
+    atoms, order = [], 1
     for part in re.split(r"[x×*⊗]", name.replace("SL(2,", "SL2("), flags=re.IGNORECASE):
         match = _ATOM.fullmatch(part.replace(" ", ""))
         if match is None:
             raise ValueError(_unknown(part.strip(), name))
-        family, number, power = match.groups()
-        atom = _FAMILIES[family.lower()](int(number))
-        times = 1 if power is None else int(power)
-        if times < 1:
+        family, number, power = match[1].lower(), int(match[2]), 1 if match[3] is None else int(match[3])
+        if power < 1:
             raise ValueError(f"the power in {part.strip()!r} must be at least 1")
-        check_order(atom.order ** min(times, MAX_ORDER), name)
-        factors += [atom] * min(times, MAX_ORDER)
-    return product(*factors)
+        times = min(power, MAX_ORDER)
+        order *= check_order(ORDERS[family](number) ** times, name)
+        check_order(order, name)
+        atoms.append((family, number, times))
+    if sum(times for *_, times in atoms) > _FACTORS:
+        raise ValueError(f"{name!r} has more than {_FACTORS} factors; leave out those of order 1")
+    return atoms
 
 
 def _quaternion(order: int) -> Group:
-    if order % 4 or order < 8:
-        raise ValueError(f"Q{order}: generalised quaternion groups have order 4n with n ≥ 2, such as Q8 or Q16")
-    return quaternion() if order == 8 else dicyclic(order // 4)
+    return quaternion() if quaternion_order(order) == 8 else dicyclic(order // 4)
 
 
 def _frobenius(order: int) -> Group:
-    check_order(order, f"F{order}")
-    for p in range(order // 2, 2, -1):
-        if order % p == 0 and is_prime(p) and (p - 1) % (order // p) == 0:
-            return frobenius(p, order // p)
-    raise ValueError(f"F{order}: the order must be p·q with p prime and q ≥ 2 dividing p − 1, such as F20 or F21")
+    return frobenius(*frobenius_factors(order))
 
 
 _FAMILIES: dict[str, Callable[[int], Group]] = {

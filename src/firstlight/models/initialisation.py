@@ -24,7 +24,12 @@ def _sample(sampler: Callable[..., Array], key: PRNGKeyArray, shape: tuple[int, 
         return sampler(key, shape)
     size = math.prod(shape)
     length = max(_SMALLEST, 1 << (size - 1).bit_length())
-    return np.asarray(sampler(key, (length,)))[:size].reshape(shape)
+    try:
+        # An array whose memory could not be had aborts the process when NumPy reads it; waiting for it raises.
+        drawn = jax.block_until_ready(sampler(key, (length,)))
+    except jax.errors.JaxRuntimeError as error:
+        raise MemoryError(f"no memory to draw weights of shape {shape}, {4 * length:,} bytes; use fewer") from error
+    return np.asarray(drawn)[:size].reshape(shape)
 
 
 def _uniform_fan_in(key: PRNGKeyArray, shape: tuple[int, ...], fan_in: int) -> Array | np.ndarray:

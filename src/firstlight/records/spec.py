@@ -10,11 +10,18 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from firstlight.records._base import Frozen
+from firstlight.records.steps import EverySteps, LogSteps, RecordedSteps
+
+LARGEST = 2**63 - 1
+"""The largest whole number in a spec: that of 64 bits, the largest that an array can count."""
 
 
 def _whole(value: Any) -> Any:
     if isinstance(value, RealNumber) and not isinstance(value, bool) and value == value // 1:
-        return int(value)  # type: ignore[arg-type]
+        number = int(value)  # type: ignore[arg-type]
+        if abs(number) > LARGEST:
+            raise ValueError(f"whole numbers must lie between ±{LARGEST}, the range of 64 bits")
+        return number
     return value
 
 
@@ -113,20 +120,15 @@ class Recording(Frozen):
             raise ValueError("give either every (linear spacing) or points (log spacing), not both")
         return self
 
-    def steps(self, last: int) -> tuple[int, ...]:
-        """The recorded steps 0 = s₀ < … < s_r = last.
+    def steps(self, last: int) -> RecordedSteps:
+        """The recorded steps 0 = s₀ < … < s_r = last, a sequence that holds none of them in memory.
 
-        >>> Recording(every=4).steps(10)
+        >>> tuple(Recording(every=4).steps(10))
         (0, 4, 8, 10)
-        >>> Recording(points=4).steps(100)
+        >>> tuple(Recording(points=4).steps(100))
         (0, 1, 5, 22, 100)
         """
-        if self.points is None:
-            inner = range(0, last, self.every or 1)
-        else:
-            ratio = last ** (1 / max(self.points - 1, 1))
-            inner = (round(ratio**i) for i in range(self.points))
-        return tuple(sorted({0, last, *(s for s in inner if s <= last)}))
+        return EverySteps(last, self.every or 1) if self.points is None else LogSteps(last, self.points)
 
 
 class Stop(Frozen):

@@ -9,7 +9,9 @@
 
 from firstlight.runs._checkpoints import OVER, clear_checkpoints
 from firstlight.runs._compute import Outcome, batch_key, batches, compute, failure
+from firstlight.runs._estimate import Estimate, estimate
 from firstlight.runs._lenses import lenses
+from firstlight.runs._limits import check_sizes, size
 from firstlight.runs._models import load_model
 from firstlight.runs._resolve import Resolved, check, pin, resolve, snapshot_steps
 from firstlight.runs._run import keep, run, run_many, writing
@@ -17,13 +19,16 @@ from firstlight.runs._summary import figure_data, first_step, learning_curves, s
 
 __all__ = [
     "OVER",
+    "Estimate",
     "Outcome",
     "Resolved",
     "batch_key",
     "batches",
     "check",
+    "check_sizes",
     "clear_checkpoints",
     "compute",
+    "estimate",
     "failure",
     "figure_data",
     "first_step",
@@ -35,6 +40,7 @@ __all__ = [
     "resolve",
     "run",
     "run_many",
+    "size",
     "snapshot_steps",
     "summarise",
     "writing",

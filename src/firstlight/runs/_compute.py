@@ -71,25 +71,28 @@ def compute(
     progress: ProgressOption = "auto",
     on_record: OnRecord | None = None,
     keep_weights: bool = True,
+    allow_large: bool = False,
 ) -> list[Outcome]:
     """Train every spec and return what came of each, in order; nothing is written anywhere.
 
-    A spec that cannot be trained gives a record of status `failed` that holds the traceback.
+    A spec that cannot be trained gives a record of status `failed` that holds the traceback; so does one that does
+    not fit into memory, unless `allow_large`.
 
     >>> spec = RunSpec.model_validate({"task": {"group": "Z5"}, "model": {"width": 8}, "steps": 5})
     >>> [outcome.record.status for outcome in compute([spec], progress="off")]
     ['finished']
     """
     specs = [pin(spec, data) for spec in specs]
-    outcomes = in_batches(specs, functools.partial(train, progress=progress), data=data, on_record=on_record)
+    ready = functools.partial(resolve, data=data, allow_large=allow_large)
+    outcomes = in_batches(specs, functools.partial(train, progress=progress), ready, on_record=on_record)
     return outcomes if keep_weights else [Outcome(outcome.record) for outcome in outcomes]
 
 
 def in_batches(
     specs: Sequence[RunSpec],
     trainer: Trainer,
+    resolver: Callable[[RunSpec], Resolved],
     *,
-    data: str | os.PathLike[str] | None,
     on_record: OnRecord | None,
 ) -> list[Outcome]:
     """Hand the specs to `trainer` in batches that share shapes; one that cannot be resolved fails alone."""
@@ -98,7 +101,7 @@ def in_batches(
         ready: dict[int, Resolved] = {}
         for i in batch:
             try:
-                ready[i] = resolve(specs[i], data)
+                ready[i] = resolver(specs[i])
             except Exception as error:
                 outcomes[i] = Outcome(failure(specs[i], error))
         if ready:

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import Any
 
 import jax
@@ -14,9 +13,10 @@ import numpy as np
 
 from firstlight import flow, groups, models, tasks
 from firstlight.records import ArraysTask, GroupTask, ParityTask, RunSpec, SpecError, digest_arrays, run_id
-from firstlight.records.files import DATA_VARIABLE, data_directory
 from firstlight.records.spec import ModelSpec, TwoLayerModel
+from firstlight.runs._arrays import find_arrays
 from firstlight.runs._lenses import observables, select_lenses
+from firstlight.runs._limits import check_sizes
 from firstlight.runs._names import check_layer_rates, check_stop
 
 Model = models.TwoLayer | models.Deep
@@ -57,11 +57,23 @@ class Resolved:
         return run_id(self.spec)
 
 
-def resolve(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> Resolved:
+def resolve(
+    spec: RunSpec,
+    data: str | os.PathLike[str] | None = None,
+    *,
+    allow_large: bool = False,
+    store: str | os.PathLike[str] | None = None,
+) -> Resolved:
     """Build the task, split, model and lenses a spec names; a `SpecError` says what cannot be built and why.
 
-    Arguments: `data` is the folder where arrays are looked for if the path does not lead to them from here;
-    by default the environment variable `FIRSTLIGHT_DATA`.
+    A run that does not fit into memory or on the disk is refused before anything is built, see `estimate`.
+
+    **Arguments:**
+
+    - `data`: the folder where arrays are looked for if the path does not lead to them from here; by default the
+      environment variable `FIRSTLIGHT_DATA`.
+    - `allow_large`: try also what does not fit.
+    - `store`: where the run will be stored, to compare its size with the free disk.
 
     >>> spec = {"task": {"group": "Z5"}, "model": {"width": 8}, "snapshots": 2}
     >>> run = resolve(RunSpec.model_validate(spec))
@@ -69,6 +81,8 @@ def resolve(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> Resolv
     (Split('Z5': 10 training rows, 15 test rows), (10, 8), (0, 500))
     """
     check(spec)
+    with _blame("task"):
+        check_sizes(spec, data, allow_large=allow_large, store=store)
     spec = pin(spec, data)
     task = _task(spec, data)
     with _blame("task.split"):
@@ -104,7 +118,7 @@ def pin(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> RunSpec:
     """The spec with the digest of its arrays filled in, or as it is when it has none."""
     if not isinstance(spec.task, ArraysTask) or spec.task.digest:
         return spec
-    digest = digest_arrays(_find(spec.task.path, data))
+    digest = digest_arrays(find_arrays(spec.task.path, data))
     return spec.model_copy(update={"task": spec.task.model_copy(update={"digest": digest})})
 
 
@@ -127,8 +141,10 @@ def snapshot_steps(spec: RunSpec) -> tuple[int, ...]:
     (0, 20, 40)
     """
     steps = spec.recording.steps(spec.steps)
-    places = np.linspace(0, len(steps) - 1, spec.snapshots).round().astype(int)
-    return tuple(steps[place] for place in sorted(set(places.tolist())))
+    if spec.snapshots >= steps.at_most:
+        return tuple(steps)
+    places = np.linspace(0, len(steps) - 1, spec.snapshots).round().astype(int) if spec.snapshots else ()
+    return tuple(steps[int(place)] for place in np.unique(places))
 
 
 @contextmanager
@@ -137,14 +153,14 @@ def _blame(field: str) -> Iterator[None]:
         yield
     except SpecError:
         raise
-    except ValueError as error:
-        raise SpecError([f"{field}: {error}"]) from None
+    except (ValueError, MemoryError) as error:
+        raise SpecError([f"{field}: {str(error) or 'there is not enough memory'}"]) from None
 
 
 def _check_group(spec: RunSpec) -> None:
     if isinstance(spec.task, GroupTask):
         with _blame("task.group"):
-            groups.parse(spec.task.group)
+            groups.order_of(spec.task.group)
 
 
 def _check_activation(spec: RunSpec) -> None:
@@ -194,7 +210,7 @@ def _group_task(spec: str, noise_seed: int) -> tasks.Task:
 
 
 def _arrays_task(task: ArraysTask, data: str | os.PathLike[str] | None) -> tasks.Task:
-    path = _find(task.path, data)
+    path = find_arrays(task.path, data)
     if (found := digest_arrays(path)) != task.digest:
         problem = f"the arrays in {task.path!r} have digest {found[:12]}…, the spec names {task.digest[:12]}…"
         raise SpecError([f"task.digest: {problem}; give the file it was written for, or leave digest out"])
@@ -202,14 +218,3 @@ def _arrays_task(task: ArraysTask, data: str | os.PathLike[str] | None) -> tasks
         if missing := {"X", "y"} - set(file.files):
             raise SpecError([f"task.path: {task.path!r} must hold X and y; it lacks {', '.join(sorted(missing))}"])
         return tasks.from_arrays(file["X"], file["y"], name=path.stem)
-
-
-def _find(path: str, data: str | os.PathLike[str] | None) -> Path:
-    """The file itself, or the one of that name in the data folder."""
-    folder = data_directory(data)
-    places = [Path(path)] + ([folder / path] if folder else [])
-    for place in places:
-        if place.exists():
-            return place
-    looked = f"; also looked in {folder}" if folder else f"; give its folder with --data or {DATA_VARIABLE}"
-    raise SpecError([f"task.path: there is no file {path!r} here{looked}"])

@@ -1,5 +1,6 @@
 """Runs that are kept: skipped when there already, streamed while they go, resumed bit for bit."""
 
+import functools
 import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,6 +37,7 @@ def run(
     on_record: Callable[[dict[str, Any]], None] | None = None,
     data: Folder | None = None,
     checkpoint_seconds: float = 30.0,
+    allow_large: bool = False,
 ) -> RunRecord:
     """Train what a spec describes and return its record.
 
@@ -52,6 +54,7 @@ def run(
     - `on_record`: called with each row of observations, from the thread that trains.
     - `data`: the folder of arrays the spec names; by default the environment variable `FIRSTLIGHT_DATA`.
     - `checkpoint_seconds`: how often the state is written to disk.
+    - `allow_large`: try also what does not fit into memory or on the disk, see `estimate`.
 
     >>> from firstlight.records import spec_from_mapping
     >>> spec = spec_from_mapping({"task": {"group": "Z5"}, "model": {"width": 16}, "steps": 20})
@@ -61,13 +64,13 @@ def run(
     """
     told = (lambda _, row: on_record(row)) if on_record else None
     if store is None:
-        return train([resolve(spec, data)], told, progress=progress)[0].record
+        return train([resolve(spec, data, allow_large=allow_large)], told, progress=progress)[0].record
     spec = pin(spec, data)
     with writing(store) as kept:
         if not force and kept.run_status(spec) in OVER:
             return kept.get_run(spec)
         session = _Session(kept, resume and not force, progress, checkpoint_seconds)
-        return session.train([resolve(spec, data)], told)[0].record
+        return session.train([resolve(spec, data, allow_large=allow_large, store=kept.path)], told)[0].record
 
 
 def run_many(
@@ -80,6 +83,7 @@ def run_many(
     on_record: OnRecord | None = None,
     data: Folder | None = None,
     checkpoint_seconds: float = 30.0,
+    allow_large: bool = False,
 ) -> list[RunRecord]:
     """Train many specs, those that share shapes in one compiled program, and return their records in order.
 
@@ -93,7 +97,8 @@ def run_many(
     [0, 1, 2]
     """
     if store is None:
-        outcomes = compute(specs, data=data, progress=progress, on_record=on_record)
+        options = {"data": data, "progress": progress, "allow_large": allow_large}
+        outcomes = compute(specs, on_record=on_record, **options)
         return [outcome.record for outcome in outcomes]
     specs = [pin(spec, data) for spec in specs]
     ids = [run_id(spec) for spec in specs]
@@ -102,7 +107,8 @@ def run_many(
         left = [i for i, id in enumerate(ids) if id not in over and ids.index(id) == i]
         told = (lambda place, row: on_record(left[place], row)) if on_record else None
         session = _Session(kept, resume and not force, progress, checkpoint_seconds)
-        for outcome in in_batches([specs[i] for i in left], session.train, data=data, on_record=told):
+        ready = functools.partial(resolve, data=data, allow_large=allow_large, store=kept.path)
+        for outcome in in_batches([specs[i] for i in left], session.train, ready, on_record=told):
             session.keep(outcome)
         return [kept.get_run(id) for id in ids]
 

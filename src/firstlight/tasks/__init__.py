@@ -9,7 +9,7 @@ Split('Z71': 2016 training rows, 3025 test rows)
 """
 
 from firstlight.tasks.arrays import from_arrays
-from firstlight.tasks.group import ENCODINGS, group_task
+from firstlight.tasks.group import ENCODINGS, group_task, tuple_count
 from firstlight.tasks.images import grey_images, whitened
 from firstlight.tasks.inputs import DenseInputs, IndexInputs, Inputs
 from firstlight.tasks.parity import sparse_parity
@@ -31,5 +31,6 @@ __all__ = [
     "in_context_regression",
     "linear_regression",
     "sparse_parity",
+    "tuple_count",
     "whitened",
 ]

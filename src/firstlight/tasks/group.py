@@ -1,7 +1,7 @@
 """Arithmetic in a finite group, in the encodings of the papers."""
 
+import math
 from collections.abc import Sequence
-from math import prod
 from numbers import Integral
 
 import numpy as np
@@ -17,6 +17,7 @@ ENCODINGS = ("onehot", "summed", "template")
 """The names of the encodings."""
 
 MAX_ROWS = 50_000_000
+MAX_FACTORS = 25  # 2^26 tuples are more than the limit on rows
 
 
 def group_task(
@@ -82,6 +83,23 @@ def group_task(
     )
 
 
+def tuple_count(order: int, factors: int, name: str) -> int:
+    """M^k, the number of tuples, refused where it exceeds the limit.
+
+    >>> tuple_count(71, 2, "Z71")
+    5041
+    """
+    if factors > MAX_FACTORS:
+        raise ValueError(f"factors must be at most {MAX_FACTORS}, got {factors}; 2 is g₁g₂")
+    if order**factors > MAX_ROWS:
+        shown = f"{order**factors:,}" if order**factors < 10**15 else f"over 10^{int(factors * math.log10(order))}"
+        raise ValueError(
+            f"{factors} factors of {name} make {shown} rows, more than the limit of {MAX_ROWS:,}; "
+            "use fewer factors or a smaller group"
+        )
+    return order**factors
+
+
 def _tuples(order: int, factors: int) -> Int[np.ndarray, "N k"]:
     return np.indices((order,) * factors).reshape(factors, -1).T
 
@@ -122,7 +140,7 @@ def _row_weights(
     if p.shape == (chosen.sum(),):
         return p
     if p.shape == (order,):
-        p = np.asarray(prod(p[column] for column in elements.T))
+        p = np.asarray(math.prod(p[column] for column in elements.T))
     elif p.shape != (order,) * factors:
         raise ValueError(
             f"sampling must have shape ({chosen.sum()},), {(order,) * factors} or ({order},), got {p.shape}; "
@@ -151,11 +169,7 @@ def _check_options(
         raise ValueError(f"factors must be a whole number of at least 2, got {factors!r}; 2 is g₁g₂")
     if factors < 2:
         raise ValueError(f"factors must be at least 2, got {factors}; 2 is g₁g₂")
-    if group.order**factors > MAX_ROWS:
-        raise ValueError(
-            f"{factors} factors of {group.name} make {group.order**factors:,} rows, more than the limit of "
-            f"{MAX_ROWS:,}; use fewer factors or a smaller group"
-        )
+    tuple_count(group.order, factors, group.name)
     if encoding not in ENCODINGS:
         hint = did_you_mean(str(encoding), ENCODINGS)
         raise ValueError(f"unknown encoding {encoding!r}; {hint}Known: {', '.join(ENCODINGS)}")

@@ -1,0 +1,51 @@
+"""What `--dry-run` prints of runs and sweeps: what they would take, and what the store has of them."""
+
+from pathlib import Path
+from typing import Any
+
+from firstlight.cli import screen
+
+
+def stored_status(spec: Any, where: Path) -> str:
+    """The status of a run in the store, or "new"; nothing is created where there is no store."""
+    from firstlight.records import Store
+
+    if not where.exists():
+        return "new"
+    with Store(where) as kept:
+        return kept.run_status(spec) or "new"
+
+
+def run_facts(spec: Any, expected: Any, where: Path) -> dict[str, Any]:
+    """What a run would take, as plain values; bytes and seconds are about."""
+    from firstlight.records import run_id
+
+    return {
+        "id": run_id(spec),
+        "stored": stored_status(spec, where),
+        "memory_bytes": expected.bytes,
+        "memory": expected.memory,
+        "rows": expected.rows,
+        "numbers_per_row": expected.numbers,
+        "disk_bytes": expected.disk,
+        "checkpoint_bytes": expected.checkpoint,
+        "seconds": expected.seconds,
+    }
+
+
+def show_run(facts: dict[str, Any]) -> None:
+    """Print the facts of `run_facts` as a small table."""
+    from firstlight.runs import size
+
+    parts = sorted(facts["memory"].items(), key=lambda part: -part[1])
+    largest = ", ".join(f"{name} {size(bytes_)}" for name, bytes_ in parts[:3])
+    screen.print_table(
+        ("estimate", "about", ""),
+        [
+            ("memory", size(facts["memory_bytes"]), largest),
+            ("recorded rows", f"{facts['rows']:,}", f"{facts['numbers_per_row']} numbers each"),
+            ("disk", size(facts["disk_bytes"]), f"and {size(facts['checkpoint_bytes'])} while it runs"),
+            ("time", screen.duration(facts["seconds"]), "to a factor of three"),
+            ("run", facts["id"][:12], "in the store: " + facts["stored"] if facts["stored"] != "new" else "new"),
+        ],
+    )
