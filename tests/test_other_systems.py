@@ -6,10 +6,13 @@ import os
 import subprocess
 import sys
 import types
+from pathlib import Path
 
+import numpy as np
 import pytest
 
-from firstlight.records import RunSpec, Store, StoreError, facts
+from firstlight.records import RunSpec, Store, StoreError, facts, room
+from firstlight.rfm import memory
 
 
 def byte_locks() -> types.ModuleType:
@@ -49,14 +52,8 @@ def test_without_any_lock_a_store_can_be_read_but_not_written(tmp_path, monkeypa
 @pytest.fixture
 def bare(monkeypatch):
     """No /proc, no `sched_getaffinity`, no `sysconf`."""
-    plain = builtins.open
-
-    def without_proc(file, *args, **kwargs):
-        if str(file) in ("/proc/cpuinfo", "/proc/meminfo"):
-            raise FileNotFoundError(file)
-        return plain(file, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "open", without_proc)
+    monkeypatch.setattr(builtins, "open", without_proc(builtins.open))
+    monkeypatch.setattr(room, "PROC", Path("/not/there"))
     for name in ("sched_getaffinity", "sysconf"):
         monkeypatch.delattr(os, name)
     caches = [value for value in vars(facts).values() if hasattr(value, "cache_clear")]
@@ -67,6 +64,17 @@ def bare(monkeypatch):
         cache.cache_clear()
 
 
+def without_proc(plain):
+    """`open` where /proc tells nothing about the machine; threadpoolctl asks for other files of it on Linux alone."""
+
+    def opened(file, *args, **kwargs):
+        if str(file) in ("/proc/cpuinfo", "/proc/meminfo"):
+            raise FileNotFoundError(file)
+        return plain(file, *args, **kwargs)
+
+    return opened
+
+
 def test_facts_about_a_machine_that_says_little(bare):
     described = facts.machine_facts()
     assert described["cores"] == os.cpu_count()
@@ -74,9 +82,16 @@ def test_facts_about_a_machine_that_says_little(bare):
     assert isinstance(described["processor"], str)
 
 
+def test_memory_of_a_machine_that_says_little_is_taken_to_be_4_gib(bare):
+    assert room.available_memory() is None
+    assert memory.available() == 4 * 2**30
+    assert memory.fits(20_000, np.dtype(np.float32))
+    assert not memory.fits(30_000, np.dtype(np.float32))
+
+
 WITHOUT_ALL = """
 import builtins, os, sys
-from tests.test_other_systems import byte_locks
+from tests.test_other_systems import byte_locks, without_proc
 
 sys.modules["msvcrt"] = byte_locks()
 # What other packages do without these is their own affair.
@@ -88,18 +103,14 @@ for kind in ("blas", "lapack"):
 for name in ("sched_getaffinity", "sysconf", "register_at_fork"):
     if hasattr(os, name):
         delattr(os, name)
-plain = builtins.open
-
-def without_proc(file, *args, **kwargs):
-    if str(file) in ("/proc/cpuinfo", "/proc/meminfo"):
-        raise FileNotFoundError(file)
-    return plain(file, *args, **kwargs)
-
-builtins.open = without_proc
+builtins.open = without_proc(builtins.open)
 
 import numpy as np
 from firstlight import rfm, runs
-from firstlight.records import spec_from_mapping
+from firstlight.records import room, spec_from_mapping
+from pathlib import Path
+
+room.PROC = Path("/not/there")
 
 X = np.random.default_rng(0).standard_normal((60, 3))
 assert rfm.RFMRegressor().fit(X, X[:, 0] ** 2).score(X, X[:, 0] ** 2) > 0.9

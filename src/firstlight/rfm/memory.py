@@ -1,22 +1,20 @@
 """How much memory there is, and whether a kernel matrix fits into half of it."""
 
-import os
-
 import numpy as np
+
+from firstlight.records.room import available_memory
+
+_ASSUMED = 4 * 2**30
+"""Bytes taken to be available where the system does not say."""
 
 
 def available() -> int:
-    """Bytes that can be had without swapping; where the system does not say, half of what is installed.
+    """Bytes that can be had without swapping.
 
     >>> available() > 0
     True
     """
-    try:
-        with open("/proc/meminfo") as file:
-            lines = dict(line.split(":", 1) for line in file)
-        return int(lines["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
+    return _ASSUMED if (known := available_memory()) is None else known
 
 
 def fits(rows: int, dtype: np.dtype) -> bool:
