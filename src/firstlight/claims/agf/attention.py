@@ -5,6 +5,12 @@ from firstlight.claims.claim import Claim, Outcome, Setting
 SOLVED = 1e-6
 """Relative error of a jump that the utility phase finds, which is solved to 1e-8 per step."""
 
+FORMULA, ASCENT = 1e-9, 1e-4
+"""Relative errors of a utility in closed form, and of what ascents reach."""
+
+FLAT, LEVELS = 1e-3, 1e-5
+"""How far plateaus of gradient flow may be from AGF's levels, and these from the closed form."""
+
 
 def _figure_5():
     """D = 4, N = 32, eigenvalues ∝ 1/i with trace 2."""
@@ -48,8 +54,8 @@ def utility(setting: Setting) -> Outcome:
         "ends of ascents": [min(ends), max(ends)],
     }
     top = float(task.largest_utility[2])
-    right = measured["formula against eq. 49"] < 1e-9 and measured["sampled, standard errors away"] < 4
-    right = right and max(abs(e / top - 1) for e in ends) < 1e-4
+    right = measured["formula against eq. 49"] < FORMULA and measured["sampled, standard errors away"] < 4
+    right = right and max(abs(e / top - 1) for e in ends) < ASCENT
     return Outcome("holds" if right else "fails", measured, {"ends of ascents": top}, seeds=(seed,))
 
 
@@ -234,8 +240,8 @@ def figure_5(setting: Setting) -> Outcome:
         "error of levels": seen.level_error,
     }
     limit = setting.choose(quick=0.1, paper=0.01)
-    right = seen.time_error < limit and seen.level_error < 1e-3
-    right = right and np.abs(steps.levels - task.levels).max() < 1e-5
+    right = seen.time_error < limit and seen.level_error < FLAT
+    right = right and np.abs(steps.levels - task.levels).max() < LEVELS
     return Outcome(
         "holds" if right else "fails",
         measured,
@@ -265,8 +271,8 @@ LEMMA_E_1 = Claim(
         "no other local maxima."
     ),
     check=utility,
-    tolerance={"sampled, standard errors": 4.0, "ends of ascents": 1e-4},
-    tolerance_reason=_SAMPLED + "; ascents of 1500 steps",
+    tolerance={"sampled, standard errors": 4.0, "formula": FORMULA, "ends of ascents": ASCENT},
+    tolerance_reason=_SAMPLED + "; products of a few numbers in float64; ascents of 1500 steps",
 )
 LEMMA_E_2 = Claim(
     id="agf.lemma-e-2",
@@ -316,6 +322,9 @@ FIGURE_5 = Claim(
     locator="Figure 5",
     statement="Five rank-one heads learn the principal components one by one, at the times and magnitudes of AGF.",
     check=figure_5,
-    tolerance={"quick": 0.1, "paper": 0.01},
-    tolerance_reason="AGF neglects O(α) at its α: 1e-2 in the quick check, the paper's 1e-3 at paper scale",
+    tolerance={"jumps, quick": 0.1, "jumps, paper": 0.01, "plateaus": FLAT, "levels": LEVELS},
+    tolerance_reason=(
+        "AGF neglects O(α) at its α: 1e-2 in the quick check, the paper's 1e-3 at paper scale; each cost phase is "
+        "minimised until its slope is small"
+    ),
 )

@@ -4,6 +4,12 @@ import itertools
 
 from firstlight.claims.claim import Claim, Outcome, Setting
 
+SUMS, HEIGHT, PLACE = 1e-10, 1e-5, 1e-3
+"""Of a utility on a grid of the circle: two sums over samples, the height of the maximum and its place."""
+
+CONSERVED, SQUARED = 1e-8, 1e-9
+"""Drift of what gradient flow conserves, of size 1, and of its square over ‖θ‖⁴."""
+
 
 def _problem(seed: int, d: int = 5, n: int = 20):
     """Figure 3's data: covariance eigenvalues 1/i, β* = 10·N(0, 1)."""
@@ -44,7 +50,7 @@ def utility_and_maximum(setting: Setting) -> Outcome:
         best = int(U.argmax())
         balance.append(float(abs(abs(u[best]) - abs(v[best]))) + (np.sign(u[best] * v[best]) != -np.sign(slope[i])))
     measured = {"U + uv∂L": max(formula), "max U − |∂L|/2": max(height), "||u| − |v||": max(balance)}
-    right = max(formula) < 1e-10 and max(height) < 1e-5 and max(balance) < 1e-3
+    right = max(formula) < SUMS and max(height) < HEIGHT and max(balance) < PLACE
     return Outcome("holds" if right else "fails", measured, dict.fromkeys(measured, 0.0), seeds=(seed,))
 
 
@@ -72,7 +78,7 @@ def conserved(setting: Setting) -> Outcome:
         "printed: u² − v² − 2α": float(np.abs(u**2 - v**2 - 2 * alpha).max()),
         "printed: (2uv)² − ‖θ‖² + 4α²": float(np.abs(4 * u**2 * v**2 - np.sqrt(norm4) + 4 * alpha**2).max()),
     }
-    right_ = measured["u² − v² − 2α²"] < 1e-8 and measured["(2uv)² − ‖θ‖⁴ + 4α⁴"] < 1e-9
+    right_ = measured["u² − v² − 2α²"] < CONSERVED and measured["(2uv)² − ‖θ‖⁴ + 4α⁴"] < SQUARED
     wrong = measured["printed: u² − v² − 2α"]
     return Outcome(
         "holds-as-corrected" if right_ and wrong > 0.1 else "fails",
@@ -333,8 +339,8 @@ LEMMA_C_1 = Claim(
     locator="Lemma C.1",
     statement="U_i = −u_i v_i ∂L/∂β_i, largest on the circle at |u_i| = |v_i|, where it is ½|∂L/∂β_i|.",
     check=utility_and_maximum,
-    tolerance=1e-5,
-    tolerance_reason="the circle is searched on a grid",
+    tolerance={"U + uv∂L": SUMS, "max U − |∂L|/2": HEIGHT, "||u| − |v||": PLACE},
+    tolerance_reason="sums over 20 samples in float64; the circle is searched on a grid of step 3e-4",
 )
 LEMMA_C_2 = Claim(
     id="agf.lemma-c-2",
@@ -345,7 +351,7 @@ LEMMA_C_2 = Claim(
     counterexample="At α = 0.1, u² − v² is 0.02 at all times, not 0.2.",
     check=conserved,
     expected_verdict="holds-as-corrected",
-    tolerance=1e-8,
+    tolerance={"u² − v² − 2α²": CONSERVED, "(2uv)² − ‖θ‖⁴ + 4α⁴": SQUARED},
     tolerance_reason="the flow is solved to 1e-11 per step",
 )
 LEMMA_C_3 = Claim(

@@ -5,6 +5,7 @@ from firstlight.claims.cogo._zero import ZERO_LOSS
 
 EXACT = 1e-12
 SOLVED = 1e-9
+FORM = 1e-4
 
 
 def crafted_six(setting: Setting) -> Outcome:
@@ -193,7 +194,7 @@ def orders_below_four(setting: Setting) -> Outcome:
     holds = (
         min(least.values()) > 0.1
         and max(abs(measured[name] - value) for name, value in expected.items()) < SOLVED
-        and measured["distance of those of least norm from z̃ ∗ y up to signs"] < 1e-4
+        and measured["distance of those of least norm from z̃ ∗ y up to signs"] < FORM
         and flipped.R_n > 0.1 / group.order
         and len(least_form) > 0
     )
@@ -308,8 +309,11 @@ LEMMA_2 = Claim(
     ),
     check=orders_below_four,
     expected_verdict="holds-as-corrected",
-    tolerance=SOLVED,
-    tolerance_reason="what least squares reaches in float64 from where sequential quadratic programming stopped",
+    tolerance={"residuals and norms": SOLVED, "distance from z̃ ∗ y": FORM},
+    tolerance_reason=(
+        "what least squares reaches in float64 from where sequential quadratic programming stopped; the norm is "
+        "stationary there, z is not"
+    ),
 )
 
 COROLLARY_2 = Claim(

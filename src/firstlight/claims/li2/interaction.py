@@ -4,6 +4,7 @@ from firstlight.claims.claim import Claim, Outcome, Setting
 
 EXACT = 1e-9
 ASCENT = 1e-5
+DRIVE = 1e-6
 
 
 def repulsion(setting: Setting) -> Outcome:
@@ -85,7 +86,7 @@ def top_down(setting: Setting) -> Outcome:
         free = li2.reached_irreps(group, li2.ascend_modulated(group, (), starts=starts, seed=0))
         rates["missing"].append(float(np.mean([bool(f & set(learned)) for f in reached])))
         rates["learned"].append(float(np.mean([bool(f & set(learned)) for f in free])))
-    holds = residual < EXACT and drive < 1e-6 and strays == 0 and energy < ASCENT and printed > 0.1
+    holds = residual < EXACT and drive < DRIVE and strays == 0 and energy < ASCENT and printed > 0.1
     bars = figure.bars(
         list(names),
         {"nothing learned yet": rates["learned"], "after it was learned": rates["missing"]},
@@ -180,6 +181,9 @@ THEOREM_7 = Claim(
     counterexample="S3 with the sign learned: (d/M)χχ* of the 2-d irrep misses the residual by 0.67, Φ_SΦ_S* by 1e-14.",
     check=top_down,
     expected_verdict="holds-as-corrected",
-    tolerance={"residual": EXACT, "energies": ASCENT},
-    tolerance_reason="rounding of a pseudo-inverse in float64; ascents stop when no node moves by 1e-10",
+    tolerance={"residual": EXACT, "energies": ASCENT, "1 − cosine of a new node's gradient": DRIVE},
+    tolerance_reason=(
+        "rounding of a pseudo-inverse in float64; ascents stop when no node moves by 1e-10; new nodes of size 1e-4 and "
+        "a ridge of 1e-10 turn the gradient by less than 1e-3, of which the cosine has the square"
+    ),
 )

@@ -3,6 +3,8 @@
 from firstlight.claims.claim import Claim, Outcome, Setting
 
 SOLVED = 1e-7
+PLACE = 1e-5
+NOTHING = 1e-20
 _SPREADING = ("relu", "silu", "tanh", "sigmoid")
 _FOCUSED = ("quadratic", "power3", "power4")
 
@@ -28,7 +30,7 @@ def kkt_conditions(setting: Setting) -> Outcome:
                 "|s − φ⁻¹(2λ/p)|": float(np.abs(s - li2.memorise(p, name).s).max()),
             }
             worst = {key: max(worst[key], found[key]) for key in worst}
-    holds = max(worst.values()) <= 1e-5
+    holds = max(worst.values()) <= PLACE
     return Outcome("holds" if holds else "fails", worst, dict.fromkeys(worst, 0.0), seeds=seeds)
 
 
@@ -141,7 +143,8 @@ def memorisation(setting: Setting) -> Outcome:
     stalled = float((relu < li2.memorise(p, "relu").value - 1e-3).mean())
     rows = np.flatnonzero(group.table.ravel() == h)
     centred = max(float(features.energy(_starts(group, seeds), group, name, rows=rows).max()) for name in names)
-    holds = max(misfit.values()) <= 1e-5 and max(map(abs, lead.values())) <= SOLVED and optima == M and centred < 1e-20
+    holds = max(misfit.values()) <= PLACE and max(map(abs, lead.values())) <= SOLVED
+    holds &= optima == M and centred < NOTHING
     return Outcome(
         "holds-as-corrected" if holds else "fails",
         {
@@ -197,7 +200,7 @@ LEMMA_5 = Claim(
         "spends the budget, and s_g = φ⁻¹(2λ/p_g) if φ is strictly monotone."
     ),
     check=kkt_conditions,
-    tolerance=1e-5,
+    tolerance=PLACE,
     tolerance_reason="the solver stops at 1e-15 of F, which is quadratic at its maximum: 3e-8, times the condition",
 )
 
@@ -231,6 +234,9 @@ THEOREM_5 = Claim(
     counterexample="On S3 ascents of x⁴ end at 6 different local optima, one for each pair.",
     check=memorisation,
     expected_verdict="holds-as-corrected",
-    tolerance={"F": SOLVED, "w": 1e-5},
-    tolerance_reason="400 steps that halve the error leave rounding; F is stationary at the optimum, w is not",
+    tolerance={"F": SOLVED, "w": PLACE, "E with Y centred": NOTHING},
+    tolerance_reason=(
+        "400 steps that halve the error leave rounding; F is stationary at the optimum, w is not; E is a sum of "
+        "squares of labels that are zero to rounding"
+    ),
 )

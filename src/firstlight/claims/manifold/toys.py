@@ -10,6 +10,9 @@ CLOSE = 1e-8
 FIRST_ORDER = 0.05
 """How far the distances from the constrained flow, over λ, may be apart at two λ: the next order in λ."""
 
+SETTLED, ORIGIN = 1e-4, 1e-3
+"""How far the runs may be from where they end, at the plane and at the cross."""
+
 _LAMBDAS = (0.01, 0.1, 0.2)
 _LAMBDA = 0.05
 _SMALL = (1e-2, 2.5e-3)
@@ -133,7 +136,7 @@ def straight_to_least_norm(setting: Setting) -> Outcome:
     )
     holds = measured["largest distance from the closed form"] <= CLOSE and turn.max() <= CLOSE
     return Outcome(
-        "holds" if holds and measured["end, distance from k/(k+λ)·(1, 1, 1)"] < 1e-4 else "fails",
+        "holds" if holds and measured["end, distance from k/(k+λ)·(1, 1, 1)"] < SETTLED else "fails",
         measured,
         dict.fromkeys(measured, 0.0),
         evidence="The paper does not print its four starts nor λ; these are ours.",
@@ -172,7 +175,7 @@ def curved_singular_and_kinked(setting: Setting) -> Outcome:
     panels = [_picture(name, path) for name, path in paths.items()]
     caption = f"λ = {lam}; dashed: zero loss. Centre: every run ends at the singular point."
     return Outcome(
-        "holds-as-corrected" if holds and ends < 1e-3 and measured["the origin is singular"] else "fails",
+        "holds-as-corrected" if holds and ends < ORIGIN and measured["the origin is singular"] else "fails",
         measured,
         dict.fromkeys([*exact, "leaky ReLU against its closed form"], 0.0) | {"the origin is singular": True},
         evidence=(
@@ -253,8 +256,8 @@ FIGURE_2 = Claim(
         "directly towards the solution of least norm, from every start."
     ),
     check=straight_to_least_norm,
-    tolerance=CLOSE,
-    tolerance_reason=_EXACT,
+    tolerance={"closed form": CLOSE, "end": SETTLED},
+    tolerance_reason=_EXACT + "; the runs end at λt = 20",
 )
 
 FIGURE_3 = Claim(
@@ -272,6 +275,6 @@ FIGURE_3 = Claim(
     counterexample="On w₁w₂ = 0 the origin is singular and has the least norm: all four runs end within 1e-3 of it.",
     check=curved_singular_and_kinked,
     expected_verdict="holds-as-corrected",
-    tolerance=CLOSE,
-    tolerance_reason=_EXACT,
+    tolerance={"closed form": CLOSE, "distances over λ, relative": FIRST_ORDER, "end at the cross": ORIGIN},
+    tolerance_reason=_EXACT + "; distances have corrections of the next order in λ; the runs end at λt = 20",
 )
