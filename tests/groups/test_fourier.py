@@ -15,6 +15,7 @@ from firstlight.groups import (
     isotypic_projector,
     parse,
 )
+from tests.tolerances import rounding
 
 NAMES = ["Z1", "Z7", "Z4xZ6", "S4", "Q8", "F21", "SL2(3)", "Dic3", "A5"]
 
@@ -123,3 +124,19 @@ def test_wrong_shapes_say_what_is_wanted():
             call(np.ones((5, 3)))
     with pytest.raises(ValueError, match=r"Z5 is one block per irrep"):
         inverse_fourier(group, [np.ones((1, 1))] * 4)
+
+
+@pytest.mark.parametrize("make", [parse, bare])
+def test_real_bases_of_quaternionic_irreps_of_any_dimension(make):
+    """SL(2,5) has quaternionic irreps with d = 2, 4 and 6; P(g, h) = (d/M) χ(gh⁻¹) needs no matrices."""
+    group = make("SL2(5)")
+    quaternionic = [c for c in group.real_components() if c.kind == "quaternionic"]
+    assert [c.dim for c in quaternionic] == [2, 2, 4, 6]
+    quotient = group.table[:, group.inverse]
+    for c in quaternionic:
+        character = group.irreps()[c.irreps[0]].character
+        expected = c.dim / group.order * character[quotient]
+        # An entry of BBᵀ sums d² products, and so does one of BᵀB over M, of entries of size √(2d/M).
+        allowed = rounding(2 * c.dim / group.order, group.order)
+        np.testing.assert_allclose(c.basis @ c.basis.T, expected, rtol=0, atol=allowed)
+        np.testing.assert_allclose(c.basis.T @ c.basis, np.eye(c.dim**2), rtol=0, atol=allowed)

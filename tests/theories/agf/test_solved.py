@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from firstlight import groups, models, tasks
 from firstlight.theories import agf
+from tests.tolerances import rounding
 
 
 @settings(max_examples=15)
@@ -179,3 +180,31 @@ def test_regression_tasks():
     assert np.abs(X[:, 1]).max() < 1e-12
     with pytest.raises(ValueError, match="must have shape"):
         tasks.linear_regression(np.ones(2), 3, covariance=np.eye(3))
+
+
+@pytest.mark.parametrize("form", ["predict", "conjecture"])
+def test_modes_of_a_linear_network_accumulate_through_every_stage(form):
+    """With Σ_xx and B diagonal, and one order of σ and μ, S_i = σ_i t from the start on: mode i jumps at 1/σ_i."""
+    network = agf.LinearNetwork(np.diag([1.0, 2.0, 0.5, 1.0]), np.diag([3.0, 1.25, 2.2, 0.5]), 4)
+    steps = getattr(network, form)()
+    sigma = np.array([3.0, 2.5, 1.1, 0.5])
+    # A stage of `predict` ends at gradients of 1e-10, which moves the next σ by a few times as much.
+    np.testing.assert_allclose(steps.jump_times, 1 / sigma, rtol=1e-7)
+
+
+@pytest.mark.parametrize(("summands", "learned"), [(2, ()), (2, (1,)), (2, (1, 3)), (3, (2,))])
+def test_learned_frequencies_leave_the_utility_with_both_signs(summands, learned):
+    """Brute force over the table: the residual is the orbit of the template without its harmonics ±ξ."""
+    rng = np.random.default_rng(3)
+    p, k = 7, summands
+    x = agf.harmonic_template(p, {1: 2.0 + 1j, 2: 1.5, 3: -1.0 + 0.5j})
+    hat = np.fft.fft(x)
+    hat[[xi for one in learned for xi in (one, p - one)]] = 0
+    rest = np.fft.ifft(hat).real
+    weights = rng.standard_normal((k + 1, p))
+    terms = []
+    for elements in np.ndindex(*(p,) * k):
+        z = sum(weights[s] @ np.roll(x, a) for s, a in enumerate(elements))
+        terms.append(z**k * (weights[-1] @ np.roll(rest, sum(elements))))
+    allowed = rounding(np.abs(terms).max(), 1)
+    assert agf.utility(weights, x, learned) == pytest.approx(np.mean(terms), rel=0, abs=allowed)

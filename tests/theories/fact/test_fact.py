@@ -10,6 +10,7 @@ from firstlight import features, models, runs, tasks
 from firstlight.records import spec_from_mapping
 from firstlight.theories import fact
 from firstlight.theories.fact import lens
+from tests.tolerances import rounding
 
 
 def test_layer_features_are_sums_over_samples_of_automatic_derivatives():
@@ -149,3 +150,19 @@ def test_the_lens_says_when_fact_cannot_hold(record):
     assert "decoupled decay of adamw" in told(name="adamw", momentum=None)["story"]
     assert "below 1: too short" in told(learning_rate=1e-3)["story"]
     assert "no budget says" in told(name="adam", momentum=None)["story"]
+
+
+def test_agops_of_linear_layers_are_sums_of_gradients_at_their_inputs():
+    """∇_h f_c by pushing unit vectors through the layers that follow; one outer product per output."""
+    rng = np.random.default_rng(4)
+    weights = [rng.standard_normal(shape) for shape in ((5, 4), (4, 6), (6, 3))]
+    for l, agop in enumerate(fact.layer_agops(weights)):
+        expected = np.zeros((len(weights[l]),) * 2)
+        outputs = []
+        for unit in np.eye(len(weights[l])):
+            for W in weights[l:]:
+                unit = unit @ W
+            outputs.append(unit)
+        for gradient in np.transpose(outputs):
+            expected += np.outer(gradient, gradient)
+        np.testing.assert_allclose(agop, expected, rtol=0, atol=rounding(np.abs(expected).max(), 5 * 6))

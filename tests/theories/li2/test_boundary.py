@@ -6,7 +6,7 @@ import pytest
 
 from firstlight import groups
 from firstlight.theories import li2
-from firstlight.theories.li2 import prediction
+from firstlight.theories.li2 import boundary, prediction
 
 
 @pytest.mark.parametrize("residualised", [False, True])
@@ -77,3 +77,22 @@ def test_boundaries_by_dimension_use_their_own_rows():
     )
     assert np.isclose(li2.critical_fraction(table, 1), 0.15)
     assert np.isnan(li2.critical_fraction(table, 2))
+
+
+def test_a_rate_of_exactly_one_half_is_at_the_boundary():
+    p = np.array([0.1, 0.2, 0.3, 0.4])
+    assert li2.half_point(p, np.array([0.5, 0.5, 0.75, 1.0])) == 0.1
+    assert li2.half_point(p, np.array([0.0, 0.25, 0.5, 1.0])) == 0.3
+    assert li2.half_point(p[::-1], np.array([1.0, 0.5, 0.0, 0.0])) == 0.3
+
+
+@pytest.mark.parametrize("alive", [2, 4])
+def test_bisection_counts_one_half_as_surviving(monkeypatch, alive):
+    """Where 2 or 4 of 4 maxima survive from p = 0.3 on, the boundary is 0.3, to the width of the last bracket."""
+
+    def survives_from(group, fractions, seeds, residualised, nodes):
+        return pd.DataFrame({"survives": np.arange(nodes) < (alive if fractions[0] >= 0.3 else 0)})
+
+    monkeypatch.setattr(boundary, "energy_boundary", survives_from)
+    p50 = li2.locate_boundary(groups.cyclic(5), [0, 1], nodes=4, evaluations=20)
+    np.testing.assert_allclose(p50, 0.3, rtol=2.0**-17)

@@ -6,6 +6,7 @@ import pytest
 
 from firstlight import features, groups
 from firstlight.theories import li2
+from tests.tolerances import rounding
 
 P = np.array([0.1, 0.32, 0.05, 0.2, 0.23, 0.1])
 
@@ -66,3 +67,15 @@ def test_one_pair_alone_gets_the_whole_budget(name, p):
     assert memory.shape == "spreading"
     np.testing.assert_allclose(memory.s, [np.sqrt(2), 0, 0], atol=1e-8)
     assert np.isclose(memory.lam, 0.5 * li2.phi(name, np.array(np.sqrt(2))), rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", ["quadratic", "power3", "power4"])
+def test_the_multiplier_of_a_focused_memory_is_the_price_of_the_budget(name):
+    """λ = dF*/d(Σs²), where all of the budget b goes to the most frequent pair: F* = max p · σ(√b)."""
+    sigma = features.numpy_activation(name)[0]
+    step = np.cbrt(np.finfo(float).eps)
+    best = [P.max() * float(sigma(np.array(np.sqrt(2 + sign * step)))) for sign in (1, -1)]
+    memory = li2.memorise(P, name)
+    assert memory.shape == "focused"
+    # Central differences err by F‴h²/6 and by the rounding of F over h; F and its derivatives are at most 4.
+    assert memory.lam == pytest.approx((best[0] - best[1]) / (2 * step), rel=0, abs=4 * step**2 + rounding(4, 2) / step)
