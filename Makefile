@@ -11,7 +11,7 @@ JOBS   ?= 2
 # pip itself and what builds the package are pinned too.
 PIP    := PIP_BUILD_CONSTRAINT=$(PINS) $(BIN)/python -m pip install --quiet $(if $(PINS),-c $(PINS))
 
-.PHONY: demo test pytest test-oldest test-portable test-integrations lint format bench soak constraints clean
+.PHONY: demo test pytest test-oldest test-portable test-integrations lint format bench soak mutate constraints clean
 
 demo: $(VENV)/.base
 	$(BIN)/firstlight demo
@@ -51,6 +51,10 @@ bench: $(VENV)/.bench
 soak: $(VENV)/.test
 	$(BIN)/python -m pytest -m soak --timeout 3600
 
+# change the numerics in 100 places, one at a time, and see whether a test fails; make mutate COUNT=20 tries fewer
+mutate: $(VENV)/.mutate
+	$(BIN)/python -m tools.mutate --jobs $(JOBS) $(if $(COUNT),--count $(COUNT))
+
 # The releases that `make` installs, for every system and Python version: commit both files.
 constraints: $(VENV)/.python
 	$(BIN)/python -m pip install --quiet uv
@@ -82,5 +86,9 @@ $(VENV)/.bench: $(VENV)/.python pyproject.toml $(PINS)
 	$(PIP) -e '.[test,bench]'
 	@touch $@ $(VENV)/.base $(VENV)/.test
 
+$(VENV)/.mutate: $(VENV)/.python pyproject.toml $(PINS)
+	$(PIP) -e '.[test,mutate]'
+	@touch $@ $(VENV)/.base $(VENV)/.test
+
 clean:
-	rm -rf .venv .venv-latest .venv-oldest .portable dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-latest .venv-oldest .portable .mutate dist .pytest_cache .ruff_cache .hypothesis

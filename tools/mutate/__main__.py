@@ -1,0 +1,134 @@
+"""Draw mutants, try them and print the score: `python -m tools.mutate --count 100 --seed 0 --jobs 2`."""
+
+import argparse
+import json
+import queue
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict
+from pathlib import Path
+
+from tools.mutate.mutants import Mutant, draw, equivalents
+from tools.mutate.recording import ROOT, STATE, Recording, digest, record, test_files
+from tools.mutate.trial import Outcome, copy_tree, trial
+
+TARGET = 0.97
+RESULTS = STATE / "results.json"
+
+
+class Results:
+    """Outcomes on disk: a kill holds while its source and test stand, a survival while no test changes."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, dict] = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+        self.all_tests = digest(*test_files())
+
+    def _stamp(self, mutant: Mutant, outcome: Outcome) -> str:
+        killer = ROOT / outcome.by.split("::")[0]
+        tests = digest(killer) if outcome.status == "killed" and killer.is_file() else self.all_tests
+        return f"{digest(ROOT / mutant.file)} {tests}"
+
+    def get(self, mutant: Mutant) -> Outcome | None:
+        entry = self.stored.get(mutant.key)
+        if entry is None:
+            return None
+        outcome = Outcome(**entry["outcome"])
+        return outcome if entry["stamp"] == self._stamp(mutant, outcome) and outcome.status != "error" else None
+
+    def put(self, mutant: Mutant, outcome: Outcome) -> None:
+        self.stored[mutant.key] = {"outcome": asdict(outcome), "stamp": self._stamp(mutant, outcome)}
+        part = RESULTS.with_suffix(".part")
+        part.write_text(json.dumps(self.stored, indent=1, ensure_ascii=False), encoding="utf-8")
+        part.replace(RESULTS)
+
+
+def try_all(mutants: list[Mutant], recording: Recording, jobs: int) -> dict[str, Outcome]:
+    """The outcome of every mutant, stored ones first; Ctrl-C leaves what is done stored."""
+    results, done = Results(), {}
+    for mutant in mutants:
+        if (stored := results.get(mutant)) is not None:
+            done[mutant.key] = stored
+    left = [mutant for mutant in mutants if mutant.key not in done]
+    if done:
+        print(f"{len(done)} of {len(mutants)} mutants are known from an earlier run")
+    folder = Path(tempfile.mkdtemp(prefix="firstlight-mutate-"))
+    trees: queue.Queue[Path] = queue.Queue()
+    stop = threading.Event()
+    for i in range(min(jobs, len(left))):
+        trees.put(copy_tree(folder / str(i)))
+
+    def one(mutant: Mutant) -> tuple[Mutant, Outcome | None]:
+        if stop.is_set():
+            return mutant, None
+        tree = trees.get()
+        try:
+            return mutant, trial(mutant, tree, recording)
+        finally:
+            trees.put(tree)
+
+    start = time.monotonic()
+    pool = ThreadPoolExecutor(max(1, jobs))
+    try:
+        for n, future in enumerate(as_completed([pool.submit(one, mutant) for mutant in left]), 1):
+            mutant, outcome = future.result()
+            if outcome is None:
+                continue
+            done[mutant.key] = outcome
+            results.put(mutant, outcome)
+            rest = (time.monotonic() - start) / n * (len(left) - n)
+            print(f"{n}/{len(left)}  {outcome.status:8}  {mutant.file}:{mutant.change.line}  {rest / 60:.0f} min left",
+                  flush=True)  # fmt: skip
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        stop.set()
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+        shutil.rmtree(folder, ignore_errors=True)
+    return done
+
+
+def report(mutants: list[Mutant], outcomes: dict[str, Outcome]) -> bool:
+    """Print the survivors and the score; return whether the target is met."""
+    known, counts = equivalents(), dict.fromkeys(("killed", "timeout", "survived", "equivalent", "error"), 0)
+    for mutant in mutants:
+        outcome = outcomes.get(mutant.key)
+        if outcome is None:
+            continue
+        reason = known.get((mutant.file, mutant.before, mutant.after))
+        status = "equivalent" if outcome.status == "survived" and reason else outcome.status
+        counts[status] += 1
+        if status in ("survived", "timeout", "error"):
+            print(f"\n{status}: {mutant}\n  {outcome.by or f'{outcome.tests} tests'}")
+        elif status == "equivalent":
+            print(f"\nequivalent: {mutant}\n  {reason}")
+    judged = counts["killed"] + counts["timeout"] + counts["survived"]
+    score = (counts["killed"] + counts["timeout"]) / judged if judged else 0.0
+    print(
+        f"\n{sum(counts.values())} of {len(mutants)} mutants tried: " + ", ".join(f"{n} {k}" for k, n in counts.items())
+    )
+    print(f"score {100 * score:.1f} % (target {100 * TARGET:.0f} %)")
+    return score >= TARGET and sum(counts.values()) == len(mutants) and not counts["error"]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tools.mutate", description=__doc__)
+    parser.add_argument("--count", type=int, default=100, help="how many mutants to draw")
+    parser.add_argument("--seed", type=int, default=0, help="of the draw")
+    parser.add_argument("--jobs", type=int, default=2, help="how many mutants to try at once")
+    parser.add_argument("--list", action="store_true", help="print the draw and stop")
+    arguments = parser.parse_args()
+    STATE.mkdir(exist_ok=True)
+    recording = record(arguments.jobs)
+    mutants = draw(recording, arguments.count, arguments.seed)
+    if arguments.list:
+        print("\n".join(map(str, mutants)))
+        return 0
+    return 0 if report(mutants, try_all(mutants, recording, arguments.jobs)) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

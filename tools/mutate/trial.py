@@ -1,0 +1,106 @@
+"""Run the tests of one mutant in a copy of the tree; the working tree is never changed."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from tools.mutate.mutants import Mutant
+from tools.mutate.operators import changed
+from tools.mutate.recording import ROOT, STATE, Recording
+
+COPIED = ("src", "tests", "docs", "examples", "benchmarks", "pyproject.toml", "README.md", "CHANGELOG.md")
+LONGEST = 120.0
+"""Seconds of tests that one mutant gets, the quickest tests first."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """killed (by a test), timeout, survived, or error where pytest did not run; `by` is the test."""
+
+    status: str
+    by: str = ""
+    tests: int = 0
+
+
+def copy_tree(to: Path) -> Path:
+    """A copy of what the tests read, without caches."""
+    for name in COPIED:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__"))
+        elif (ROOT / name).exists():
+            shutil.copy2(ROOT / name, to / name)
+    return to
+
+
+def chosen_tests(mutant: Mutant, recording: Recording, longest: float = LONGEST) -> list[str]:
+    """Tests that execute the line, then others of their files that execute the module: a cache may hide a line."""
+    covering = recording.covering(mutant.file, mutant.change.line, mutant.change.statement)
+    files = {test.split("::")[0] for test in covering}
+    others = [t for t in recording.touching(mutant.file) if t.split("::")[0] in files and t not in set(covering)]
+    chosen, total = [], 0.0
+    for test in [*covering, *others]:
+        total += recording.seconds[test]
+        if chosen and total > longest:
+            break
+        chosen.append(test)
+    return chosen
+
+
+def trial(mutant: Mutant, tree: Path, recording: Recording) -> Outcome:
+    """Write the mutant into a copy of the tree, run its tests until one fails, and put the source back."""
+    tests = chosen_tests(mutant, recording)
+    path = tree / mutant.file
+    text = (ROOT / mutant.file).read_text(encoding="utf-8")
+    _write(path, changed(text, mutant.change))
+    try:
+        return _run(tests, tree, 3 * sum(recording.seconds[test] for test in tests) + 60)
+    finally:
+        _write(path, text)
+
+
+def _write(path: Path, text: str) -> None:
+    """Replace a module and forget its bytecode, whose time stamp may be the same."""
+    path.write_text(text, encoding="utf-8")
+    for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
+        stale.unlink()
+
+
+def _run(tests: Sequence[str], tree: Path, seconds: float) -> Outcome:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tree / "src"), os.environ.get("PYTHONPATH", "")])}
+    environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(STATE / "xla"))
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-p",
+        "no:cacheprovider",
+        "--tb=no",
+        f"--timeout={seconds:.0f}",
+        *tests,
+    ]
+    # A group of its own: Ctrl-C is for this program, which then ends its children.
+    process = subprocess.Popen(
+        command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    try:
+        output, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return Outcome("timeout", tests=len(tests))
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+    failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
+    if process.returncode == 0:
+        return Outcome("survived", tests=len(tests))
+    if failed and process.returncode in (1, 2, 4):
+        return Outcome("killed", failed[0], len(tests))
+    return Outcome("error", output[-2000:], len(tests))
