@@ -1,5 +1,6 @@
 """Feature matrices against sums written out sample by sample, and the same numbers from NumPy, JAX and torch."""
 
+import inspect
 import subprocess
 import sys
 
@@ -11,6 +12,7 @@ import scipy.linalg
 import torch
 
 from firstlight import features
+from firstlight.features import kernel_matrices
 
 rng = np.random.default_rng(0)
 n, d, K, c = 7, 4, 3, 2
@@ -158,3 +160,23 @@ def test_the_budget_to_align_is_where_the_moving_average_gets_there():
         assert features.cosine(there, F) == pytest.approx(0.95, abs=1e-12)
     assert features.budget_to_align(nfm, nfm) == 0
     assert features.budget_to_align(nfm, 0 * nfm) == np.inf
+
+
+def test_kernel_agop_takes_the_form_that_is_asked_for_and_else_the_cheaper(monkeypatch):
+    """n³ operations against n²cd: pairs where c·d > n."""
+    forms = {"pairs": "_agop_pairs", "outputs": "_agop_outputs"}
+    for form, name in forms.items():
+        monkeypatch.setattr(kernel_matrices, name, lambda X, M, D, alpha, radial, centred, form=form: form)
+
+    def used(n, c, d, form=None):
+        X, alpha = np.ones((n, d)), np.ones((n, c))
+        return inspect.unwrap(features.kernel_agop)(X, np.eye(d), np.ones((n, n)), alpha, radial=True, form=form)
+
+    assert used(5, 2, 3) == "pairs"
+    assert used(7, 2, 3) == "outputs"
+    for form in forms:
+        assert used(5, 2, 3, form) == used(7, 2, 3, form) == form
+
+
+def test_purity_without_another_component_is_zero():
+    np.testing.assert_array_equal(features.purity(np.ones((3, 1))), np.zeros(3))

@@ -174,3 +174,9 @@ def test_abelian_tables_are_decomposed(moduli):
     grid = product(*map(cyclic, found))
     elements = group.abelian_elements
     np.testing.assert_array_equal(table[np.ix_(elements, elements)], elements[grid.table])
+
+
+@pytest.mark.parametrize(("p", "q"), [(7, 4), (7, 1), (7, 0), (2, 1)])
+def test_frobenius_groups_need_a_divisor_above_one(p, q):
+    with pytest.raises(ValueError, match=rf"needs q ≥ 2 dividing p − 1 = {p - 1}, got q = {q}; choose from \["):
+        frobenius(p, q)

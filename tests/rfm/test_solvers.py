@@ -1,8 +1,10 @@
 """Solvers against dense linear algebra, rows really left out, and gradients really taken."""
 
+import inspect
 import signal
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,7 +26,7 @@ from firstlight.rfm import (
     threads,
 )
 from firstlight.rfm.matrices import pair_products
-from firstlight.rfm.ridge import RUNGS
+from firstlight.rfm.ridge import RUNGS, _climb
 from firstlight.rfm.threads import cores, in_parallel
 
 ALL = sorted(KERNELS)
@@ -340,3 +342,44 @@ def test_the_median_counts_weights_as_copies():
     X, w = rng.standard_normal((30, 2)), rng.integers(1, 4, 30)
     copies = np.repeat(X, w, axis=0)
     assert median_bandwidth(X, w.astype(float)) == median_bandwidth(copies, np.ones(len(copies)))
+
+
+@pytest.mark.parametrize("first", [0, 1, 3, 4])
+def test_the_ladder_is_climbed_past_ridges_that_do_not_factor(first):
+    """Rungs below `first` are not positive definite; the error then falls towards the last rung but one."""
+    errors = [9.0, 4.0, 3.0, 1.0, 2.0]
+
+    class Steps:
+        Y, weights = np.zeros((1, 1)), np.ones(1)
+
+        def solve(self, rung, loo):
+            if rung < first:
+                raise NotPositiveDefinite("too small")
+            return SimpleNamespace(loo=np.full((1, 1), np.sqrt(errors[rung])), ridge=rung)
+
+    climb = inspect.unwrap(_climb)
+    for start in range(5):
+        assert climb(Steps(), range(5), start).ridge == max(3, first)
+
+
+def test_where_no_ridge_factors_the_last_one_says_so():
+    class Never:
+        Y, weights = np.zeros((1, 1)), np.ones(1)
+
+        def solve(self, rung, loo):
+            raise NotPositiveDefinite(f"rung {rung}")
+
+    for start in range(3):
+        with pytest.raises(NotPositiveDefinite, match="rung 2"):
+            inspect.unwrap(_climb)(Never(), range(3), start)
+
+
+def test_a_call_inside_a_parallel_call_stays_on_its_thread(monkeypatch):
+    """The outer call has all cores already; the thread that made it is no exception."""
+    monkeypatch.setattr(threads, "cores", lambda: 2)
+
+    def outer(_):
+        return threading.get_ident(), in_parallel(lambda _: time.sleep(0.002) or threading.get_ident(), range(6))
+
+    for thread, inner in in_parallel(outer, range(4)):
+        assert set(inner) == {thread}

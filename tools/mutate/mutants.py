@@ -1,8 +1,10 @@
 """Mutants of the covered lines, drawn in an order that a seed fixes, and those known to change nothing."""
 
-import random
+import hashlib
 import tomllib
+from collections import Counter
 from dataclasses import dataclass
+from itertools import groupby, islice
 from pathlib import Path
 
 from tools.mutate.operators import Change, changed, changes
@@ -32,26 +34,32 @@ class Mutant:
 
 
 def draw(recording: Recording, count: int, seed: int) -> list[Mutant]:
-    """The first `count` covered mutants in the order of the seed: places in random order, one change at each."""
-    rng = random.Random(seed)
-    places: list[list[tuple[Path, str, Change]]] = []
+    """The first `count` covered mutants in the order of the seed: places in random order, one change at each.
+
+    A place is ordered by a digest of the seed, its file and its line, so that other lines may change without another
+    draw.
+    """
+    places: list[tuple[str, Mutant]] = []
     for path in sources():
-        if path.name in PRESENTATION or path.parent.name == "experiments":
-            continue
-        text, last = path.read_text(encoding="utf-8"), None
-        for change in changes(text):
-            if last != (change.start, change.end):
-                places.append([])
-            places[-1].append((path, text, change))
-            last = (change.start, change.end)
-    rng.shuffle(places)
-    chosen: list[Mutant] = []
-    for place in places:
-        path, text, change = rng.choice(place)
-        file = path.relative_to(ROOT).as_posix()
-        if len(chosen) < count and recording.covering(file, change.line, change.statement):
-            chosen.append(mutant(file, text, change))
-    return chosen
+        if path.name not in PRESENTATION and path.parent.name != "experiments":
+            places += _places(path, seed)
+    places.sort(key=lambda place: place[0])
+    covered = (m for _, m in places if recording.covering(m.file, m.change.line, m.change.statement))
+    return list(islice(covered, count))
+
+
+def _places(path: Path, seed: int) -> list[tuple[str, Mutant]]:
+    """One mutant at each expression of a module, with the digest by which they are ordered."""
+    file, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+    made, seen = [], Counter()
+    for (start, end), choices in groupby(changes(text), key=lambda change: (change.start, change.end)):
+        options = list(choices)
+        line = mutant(file, text, options[0]).before
+        name = f"{seed} {file} {line} {text.encode()[start:end].decode()}"
+        seen[name] += 1
+        order = hashlib.sha256(f"{name} {seen[name]}".encode()).hexdigest()
+        made.append((order, mutant(file, text, options[int(order[:8], 16) % len(options)])))
+    return made
 
 
 def mutant(file: str, text: str, change: Change) -> Mutant:

@@ -45,7 +45,7 @@ TERMS = (ast.Add, ast.Sub, ast.Mult)
 BUILTIN = {"min", "max", "any", "all"}
 SKIPPED_FUNCTIONS = {"__repr__", "__str__", "_repr_html_", "_html_repr", "figure_data", "_figures"}
 SKIPPED_CALLS = {"warn", "isinstance"}
-SKIPPED_KEYWORDS = {"strict", "copy", "order", "optimize"}
+SKIPPED_KEYWORDS = {"strict", "copy", "order", "optimize", "overwrite_a", "overwrite_b", "warn"}
 """Arguments that change no number: a check of lengths, the layout of an array, the order of a contraction."""
 
 

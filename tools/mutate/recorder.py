@@ -1,4 +1,4 @@
-"""pytest plugin: which lines of the package each test executes, and how long the test takes.
+"""pytest plugin: which lines of the package each test executes, and how much processor time it takes.
 
 A fixture that several tests share runs once; its lines count for every test that uses it.
 """
@@ -30,10 +30,10 @@ class Recorder:
     def pytest_runtest_protocol(self, item):
         definitions = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
         self.shared[item.nodeid] = [_name(d[-1]) for d in definitions.values() if d and d[-1].scope != "function"]
-        start, before = time.perf_counter(), self.switch(item.nodeid)
+        start, before = time.process_time(), self.switch(item.nodeid)
         result = yield
         self.switch(before)
-        self.seconds[item.nodeid] = time.perf_counter() - start
+        self.seconds[item.nodeid] = time.process_time() - start
         return result
 
     @pytest.hookimpl(wrapper=True)

@@ -18,6 +18,9 @@ COPIED = ("src", "tests", "docs", "examples", "benchmarks", "pyproject.toml", "R
 LONGEST = 120.0
 """Seconds of tests that one mutant gets, the quickest tests first."""
 
+SPARE = 120.0
+"""Seconds to start and to wait in, beside three times what the tests need."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -59,7 +62,7 @@ def trial(mutant: Mutant, tree: Path, recording: Recording) -> Outcome:
     text = (ROOT / mutant.file).read_text(encoding="utf-8")
     _write(path, changed(text, mutant.change))
     try:
-        return _run(tests, tree, 3 * sum(recording.seconds[test] for test in tests) + 60)
+        return _run(tests, tree, 3 * sum(recording.seconds[test] for test in tests) + SPARE)
     finally:
         _write(path, text)
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from firstlight.theories import agf
+from firstlight.theories.agf import engine
 
 
 @pytest.fixture(scope="module")
@@ -202,3 +203,12 @@ def test_a_staircase_without_jumps_can_be_looked_at(diagonal):
 def test_errors_say_what_is_wrong_and_how_to_mend_it(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_neurons_exactly_at_the_threshold_wake_with_the_first(diagonal):
+    """With η = 1, S = c in every digit for neurons 0 and 2, and less for the others."""
+    state = engine._State(diagonal, start(1e-3), 1.0, False)
+    state.S = state.c * np.array([1.0, 0.5, 1.0, 0.5])
+    assert state.wake(0, None, tie=0.0) == (0, 2)
+    state.S[1] = 0.75 * state.c[1]
+    assert state.wake(0, None, tie=0.25) == (1,)

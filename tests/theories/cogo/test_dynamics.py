@@ -57,6 +57,8 @@ def test_ripples_conserve_their_energy_and_need_their_conditions():
     assert path.r.min() > 0
     with pytest.raises(ValueError, match=r"α > ½ and c₀ > 0; got r = 0\.5, α = 0\.4"):
         ripple(0.5, 0.0, alpha=0.4, c0=0.2, time=np.linspace(0, 1, 3))
+    with pytest.raises(ValueError, match=r"c₀ > 0; got r = 0\.5, α = 0\.9, c₀ = 0\.0"):
+        ripple(0.5, 0.0, alpha=0.9, c0=0.0, time=np.linspace(0, 1, 3))
     with pytest.raises(ValueError, match="time must be at least two increasing numbers"):
         ripple(0.5, 0.0, alpha=0.9, c0=0.2, time=np.array([0.0, 2.0, 1.0]))
     assert np.isclose(decoupled_diagonal(np.array([100.0]), 23)[0], 1 / 46)

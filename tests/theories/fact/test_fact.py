@@ -9,7 +9,7 @@ import pytest
 from firstlight import features, models, runs, tasks
 from firstlight.records import spec_from_mapping
 from firstlight.theories import fact
-from firstlight.theories.fact import lens
+from firstlight.theories.fact import lens, thin
 from tests.tolerances import rounding
 
 
@@ -166,3 +166,13 @@ def test_agops_of_linear_layers_are_sums_of_gradients_at_their_inputs():
         for gradient in np.transpose(outputs):
             expected += np.outer(gradient, gradient)
         np.testing.assert_allclose(agop, expected, rtol=0, atol=rounding(np.abs(expected).max(), 5 * 6))
+
+
+@pytest.mark.parametrize("size", [1e-25, 1.0, 1e25])
+def test_correlations_of_thin_matrices_do_not_depend_on_their_size(size):
+    """Squares of 1e-25 and 1e25 have no place in single precision; NumPy in double precision has the value."""
+    rng = np.random.default_rng(5)
+    A, B = rng.standard_normal((2, 4, 4)).astype(np.float32)
+    expected = np.corrcoef(A.astype(float).ravel(), B.astype(float).ravel())[0, 1]
+    got = thin.Thin(jnp.asarray(size * A, jnp.float32)).pearson(thin.Thin(jnp.asarray(B)))
+    assert float(got) == pytest.approx(expected, rel=0, abs=rounding(1, 16, np.float32))

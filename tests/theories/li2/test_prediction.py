@@ -189,3 +189,12 @@ def test_forty_runs_that_the_constants_have_not_seen():
     assert np.mean((chance - generalised) ** 2) < 0.07  # always saying 23/40 would have 0.24
     took = (found["generalised_at"] / [t.epochs for t in told])[generalised & (chance > 0.5)]
     assert ((took > 0.5) & (took < 2.05)).sum() >= 15  # of 20; the others up to twelve times faster, six slower
+
+
+@pytest.mark.parametrize(
+    ("name", "unsure"), [("Z16", 0), ("Z4xZ4", 1), ("D8", 1), ("Z5", 1), ("Z2xZ2", 2), ("Z128", 1)]
+)
+def test_the_boundary_is_less_certain_for_groups_unlike_the_measured_ones(name, unsure):
+    """In quadrature: once where the group is not cyclic, once where its order is not between 7 and 127."""
+    error = prediction.boundary_constant(groups.parse(name))[1]
+    assert error == pytest.approx(np.sqrt(prediction.SPREAD**2 + unsure * prediction.FAR**2))

@@ -141,6 +141,8 @@ def test_two_rates_are_the_equations_of_both_layers_solved_by_another_method():
         np.testing.assert_allclose(ours.loss[0], np.sum(W**2) / 2 + np.sum(start["V"] ** 2) / 2 + missed / 0.2)
     with pytest.raises(ValueError, match="needs a list of at least two times, got 1"):
         manifold.two_rate_flow(problem, start, 100.0, 1.0)
+    with pytest.raises(ValueError, match=r"needs a list of at least two times, got \[0\.\]"):
+        manifold.two_rate_flow(problem, start, 100.0, [0.0])
 
 
 def test_repeated_inputs_make_the_zero_loss_limit_undefined():
