@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from firstlight import interrupts
 from firstlight.claims.claim import Claim, Outcome, Scale, Setting
 from firstlight.claims.needs import missing
 from firstlight.records.claim import RAISED, ClaimRecord
@@ -93,6 +94,7 @@ def reproduce(
     work = Setting.work if store is None else store.path.parent
     records = []
     for index, claim in enumerate(chosen):
+        interrupts.check()
         moment = Moment(claim, index, len(chosen), 0.0)
         progress(moment)
         record = done.get(claim.id)
@@ -144,6 +146,7 @@ def _outcome(claim: Claim, setting: Setting) -> Outcome:
         if outcome.status == "holds-as-corrected" and claim.corrected is None:
             raise ValueError(f"{claim.id} holds as corrected, but no corrected statement is registered")
     except Exception as error:  # a broken check must not hide the verdicts of the others
+        interrupts.check()  # C++ code may have turned an interruption into this error
         what = traceback.format_exception_only(error)[-1].strip()
         return Outcome("inconclusive", None, None, evidence=f"{RAISED}{what}\n{traceback.format_exc()}")
     return outcome
@@ -152,14 +155,19 @@ def _outcome(claim: Claim, setting: Setting) -> Outcome:
 def _check(claim: Claim, setting: Setting, store: Store | None) -> ClaimRecord:
     record, figures = verify(claim, setting)
     if store is not None:
-        for figure in figures:
-            store.put_figure(figure)
-        store.put_claim(record)
+        with interrupts.deferred():
+            for figure in figures:
+                store.put_figure(figure)
+            store.put_claim(record)
     return record
 
 
 def _teller(moment: Moment, progress: Callable[[Moment], None]) -> Callable[[float, str], None]:
-    return lambda fraction, note="": progress(replace(moment, fraction=min(max(fraction, 0.0), 1.0), note=note))
+    def tell(fraction: float, note: str = "") -> None:
+        interrupts.check()
+        progress(replace(moment, fraction=min(max(fraction, 0.0), 1.0), note=note))
+
+    return tell
 
 
 def _decided(store: Store, scale: Scale, seeds: tuple[int, ...]) -> dict[str, ClaimRecord]:

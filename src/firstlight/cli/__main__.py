@@ -1,7 +1,5 @@
 """`python -m firstlight.cli` is `firstlight`."""
 
-import sys
+from firstlight.cli.entry import command
 
-from firstlight.cli.entry import main
-
-sys.exit(main())
+command()

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from firstlight.cli import exits, screen
+from firstlight.cli import exits, screen, signals
 
 _QUICK = [
     "task.group=Z23",
@@ -16,6 +16,8 @@ _QUICK = [
     "steps=240",
 ]
 
+_STOPPED = "the demo keeps nothing; `firstlight demo` starts it again"
+
 
 def demo(
     *,
@@ -25,6 +27,7 @@ def demo(
 ) -> int:
     """Watch a network memorise modular addition, stall, and suddenly generalise, in about 20 seconds."""
     _require_writable(out)
+    signals.resumes(lambda: _STOPPED)
     spec = demo_spec(seed, quick)
     print(_opening(spec))
     from firstlight.cli.live import Live
@@ -35,7 +38,7 @@ def demo(
         try:
             record = runs.run(with_lenses(spec), progress=live)
         except flow.TrainingInterrupted:
-            raise exits.Interrupted("the demo keeps nothing; `firstlight demo` starts it again") from None
+            raise exits.Interrupted(_STOPPED) from None
     from firstlight import report
     from firstlight.cli.pages import run_pages, stories
 

@@ -1,13 +1,31 @@
 """From arguments to an exit code; every error becomes one line on stderr here and nowhere else."""
 
+import contextlib
 import os
 import sys
 import traceback
 from collections.abc import Sequence
+from typing import NoReturn
 
-from firstlight.cli import exits
+from firstlight import interrupts
+from firstlight.cli import exits, signals
 
 
+def command() -> NoReturn:
+    """Be the process: run the command of `sys.argv` and exit.
+
+    After an interruption Python's own way out could take long, waiting for threads, and print tracebacks.
+    """
+    code = main()
+    if code in (exits.INTERRUPTED, exits.TERMINATED):
+        for stream in (sys.stdout, sys.stderr):
+            with contextlib.suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(code)
+    sys.exit(code)
+
+
+@signals.listening()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
@@ -15,6 +33,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     0.1.0
     0
     """
+    try:
+        return _answer(argv)
+    except KeyboardInterrupt as interruption:
+        return signals.end(interruption)
+
+
+def _answer(argv: Sequence[str] | None) -> int:
     from cyclopts import CycloptsError
 
     from firstlight.cli.commands import app
@@ -34,11 +59,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Python would complain once more when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exits.BROKEN_PIPE
-    except KeyboardInterrupt as interruption:
-        how = interruption.how_to_go_on if isinstance(interruption, exits.Interrupted) else "nothing was left half done"
-        print(f"\ninterrupted: {how}", file=sys.stderr)
-        return exits.INTERRUPTED
     except Exception as error:
+        if interrupts.requested():  # C++ code has turned the interruption into an error of its own
+            return signals.end(error)
         if not _is_a_users(error):
             traceback.print_exc()
             print(

@@ -15,6 +15,9 @@ BUG = 3
 INTERRUPTED = 130
 """Ctrl-C; what was done is kept and stderr says how to go on."""
 
+TERMINATED = 143
+"""SIGTERM, as `kill` and batch systems send it; handled like Ctrl-C."""
+
 BROKEN_PIPE = 141
 """Whoever read the output stopped reading."""
 
@@ -24,7 +27,7 @@ class UserError(Exception):
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C, with one line on how to go on."""
+    """Ctrl-C or SIGTERM, with one line on how to go on."""
 
     def __init__(self, how_to_go_on: str) -> None:
         self.how_to_go_on = how_to_go_on

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from cyclopts import Parameter
 from rich.text import Text
 
-from firstlight.cli import exits, screen
+from firstlight.cli import exits, screen, signals
 from firstlight.cli.options import DataOption, JsonOption, Pattern, StoreOption, WaitOption, data_path, store_path
 
 
@@ -40,22 +40,19 @@ def reproduce(
 
     chosen = _offered(claims.find(patterns), scale, named=bool(patterns))
     path, folder = store_path(store), data_path(data)
+    kept_in = ("--store", str(store)) if store is not None else ()
+    again = claims.reproduce_command(patterns, claims.Setting(scale, tuple(seed or ()), data), *kept_in, "--resume")
+    signals.resumes(lambda: f"verdicts so far are in {path}; `{again}` goes on")
     with Store(path, "rw", wait=wait) as kept, Bar("claims") as bar:
-        try:
-            records = claims.reproduce(
-                chosen,
-                scale,
-                seeds=seed or (),
-                data=folder,
-                store=kept,
-                resume=resume,
-                progress=ClaimProgress(bar),
-            )
-        except KeyboardInterrupt:
-            setting = claims.Setting(scale, tuple(seed or ()), data)
-            kept_in = ("--store", str(store)) if store is not None else ()
-            again = claims.reproduce_command(patterns, setting, *kept_in, "--resume")
-            raise exits.Interrupted(f"verdicts so far are in {path}; `{again}` goes on") from None
+        records = claims.reproduce(
+            chosen,
+            scale,
+            seeds=seed or (),
+            data=folder,
+            store=kept,
+            resume=resume,
+            progress=ClaimProgress(bar),
+        )
         if report is not None:
             from firstlight.cli.pages import claim_figures
             from firstlight.report import write

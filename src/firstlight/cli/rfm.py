@@ -5,7 +5,8 @@ from typing import Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from firstlight.cli import exits, screen
+from firstlight import interrupts
+from firstlight.cli import exits, screen, signals
 from firstlight.cli.options import JsonOption
 
 app = App(name="rfm", help="Fit a kernel machine that learns features to a table.", sort_key=4)
@@ -46,6 +47,7 @@ def fit(
     kept = model or table.with_suffix(".rfm.joblib")
     if kept.suffix not in (".joblib", ".safetensors"):
         raise exits.UserError(f"--model: a .joblib or .safetensors file, got {kept.name}")
+    signals.resumes(lambda: "a fit keeps nothing before it ends; the same command starts it again")
     frame = read_table(table)
     if kept.suffix == ".safetensors":
         _only_numbers(frame, target)
@@ -57,8 +59,9 @@ def fit(
             bar.remark(note, None)
 
         found = compare(frame, target, task=task, folds=folds, seed=seed, update=update, progress=progress)
-    write_page(found, page, f"{table.name}: {target}")
-    _write_model(found, kept)
+    with interrupts.deferred():
+        write_page(found, page, f"{table.name}: {target}")
+        _write_model(found, kept)
     if json:
         screen.print_json({name: record.model_dump() for name, record in found.records.items()})
     else:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from firstlight.cli import exits, screen
+from firstlight.cli import exits, screen, signals
 from firstlight.cli.options import (
     AllowLargeOption,
     DataOption,
@@ -48,6 +48,7 @@ def run(
         from firstlight import flow, runs
 
         wanted = runs.resolve(wanted, folder, allow_large=allow_large, store=where).spec
+        signals.resumes(lambda: _how_to_go_on(runs.saved_step(where, wanted), where))
         try:
             with runs.writing(where, wait=wait) as kept:
                 is_there = not force and kept.run_status(wanted) in runs.OVER
@@ -55,9 +56,7 @@ def run(
                 record = runs.run(wanted, store=kept, progress=RunProgress(bar), **options)
         except flow.TrainingInterrupted as stopped:
             done = stopped.trajectory.lanes[0].step
-            raise exits.Interrupted(
-                f"the run is kept up to step {done} in {where}; the same command goes on from there"
-            ) from None
+            raise exits.Interrupted(_how_to_go_on(done, where)) from None
     if is_there:
         screen.err().print("this run is already in the store; --force trains it again")
     if json:
@@ -82,6 +81,12 @@ def _estimated(spec: Any, where: Path, data: Path | None, allow_large: bool, jso
         show_run(facts)
     runs.check_sizes(spec, data, allow_large=allow_large, store=where)
     return exits.OK
+
+
+def _how_to_go_on(step: int | None, where: Path) -> str:
+    if step is None:
+        return "no checkpoint was written yet; the same command starts the run, or shows it if it had finished"
+    return f"the run is kept up to step {step} in {where}; the same command goes on from there"
 
 
 def summary(record: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from firstlight.cli import exits, screen
+from firstlight.cli import exits, screen, signals
 from firstlight.cli.options import DataOption, JsonOption, SetOption, StoreOption, WaitOption, data_path, store_path
 
 _SHOWN = 40
@@ -34,6 +34,7 @@ def sweep(
     from firstlight.cli.progress import Bar, SweepProgress
 
     where, folder = store_path(store), data_path(data)
+    signals.resumes(lambda: f"every point that has ended is in {where}; the same command does the rest")
     with Bar("points") as bar:
         from firstlight.runs import writing
         from firstlight.sweeps import ClusterError, SweepInterrupted, load_sweep, run_sweep

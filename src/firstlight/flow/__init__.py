@@ -9,7 +9,7 @@
 'finished'
 """
 
-from firstlight.flow._checkpoint import CheckpointError
+from firstlight.flow._checkpoint import CheckpointError, checkpoint_step
 from firstlight.flow._dense import outputs, value_and_grad
 from firstlight.flow._lens import Lens
 from firstlight.flow._objective import accuracy, objective, target_matrix
@@ -46,6 +46,7 @@ __all__ = [
     "TrainingInterrupted",
     "Trajectory",
     "accuracy",
+    "checkpoint_step",
     "feature_gram",
     "feature_target",
     "gradient_flow",

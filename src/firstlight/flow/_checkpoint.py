@@ -47,6 +47,7 @@ def save_checkpoint(path: Path, state: State, lanes: Sequence[Mapping[str, Any]]
         "format": str(FORMAT),
         "identity": json.dumps(identity, sort_keys=True),
         "lanes": json.dumps(notes),
+        "step": str(int(np.max(np.asarray(state.step)))),
     }
     payload = save({k: np.asarray(v, order="C") for k, v in arrays.items()}, header)
     try:
@@ -54,6 +55,16 @@ def save_checkpoint(path: Path, state: State, lanes: Sequence[Mapping[str, Any]]
     except OSError as error:
         # An earlier state, if there is one, is still there: resuming from it costs time and changes nothing.
         warnings.warn(f"the checkpoint {path} cannot be written ({error.strerror}); the run goes on", stacklevel=2)
+
+
+def checkpoint_step(path: Path) -> int | None:
+    """The step at which a checkpoint was written; None if the file is unreadable or older than this note."""
+    try:
+        with safe_open(path, framework="numpy") as file:
+            step = (file.metadata() or {}).get("step", "")
+    except (SafetensorError, OSError):
+        return None
+    return int(step) if step.isdecimal() else None
 
 
 def load_checkpoint(

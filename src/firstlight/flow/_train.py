@@ -15,6 +15,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from firstlight import interrupts
 from firstlight.flow import _optimizer
 from firstlight.flow._lane import Driver, Settings
 from firstlight.flow._observe import Observable, TaskFacts, standard
@@ -340,7 +341,7 @@ def _settled(futures: Sequence[Future]) -> bool:
 
 
 def _run(drivers: list[Driver], plan: Plan, settings: Settings, dtype: str, reporter: Reporter) -> Trajectory:
-    """Drive all groups of lanes, as many at a time as there are cores; turn Ctrl-C into a resumable end."""
+    """Drive all groups of lanes, as many at a time as there are cores; turn an interruption into a resumable end."""
     start, halt = time.perf_counter(), Event()
     program = programs(plan)
 
@@ -348,12 +349,13 @@ def _run(drivers: list[Driver], plan: Plan, settings: Settings, dtype: str, repo
         with jax.enable_x64(dtype == "float64"):  # the setting belongs to a thread
             return driver.run(program, halt)
 
-    interrupted = False
+    interrupted, futures = False, []
     with one_blas_thread(), ThreadPoolExecutor(min(len(drivers), os.cpu_count() or 1)) as pool:
-        futures = [pool.submit(drive, driver) for driver in drivers]
         try:
+            futures.extend(pool.submit(drive, driver) for driver in drivers)
             # A signal may reach another thread; waking now and then lets this one notice it.
             while not _settled(futures):
+                interrupts.check()
                 wait(futures, timeout=0.1, return_when="FIRST_EXCEPTION")
         except KeyboardInterrupt:
             interrupted = True
@@ -361,6 +363,8 @@ def _run(drivers: list[Driver], plan: Plan, settings: Settings, dtype: str, repo
             halt.set()
             wait(futures)
             reporter.close()
+    if len(futures) < len(drivers):
+        raise KeyboardInterrupt("training stopped before it began")
     results = [future.result() for future in futures]
     lanes = tuple(lane for group, _ in results for lane in group)
     compile_seconds = sum(seconds for _, seconds in results)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float
 
+from firstlight import interrupts
 from firstlight.rfm.centres import CentreSolver
 from firstlight.rfm.exact import ExactSolver
 from firstlight.rfm.kernels import Kernel
@@ -102,6 +103,7 @@ def iterate(
             return
         M, iteration, change = following, start.iteration + 1, _change(following, start.M)
     while iteration <= iterations:
+        interrupts.check()
         last = iteration == iterations or change < tol
         with threads(*solver.X.shape):
             solver.load(M, once=ridge.once and not last)

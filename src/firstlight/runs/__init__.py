@@ -7,7 +7,7 @@
 'finished'
 """
 
-from firstlight.runs._checkpoints import OVER, clear_checkpoints
+from firstlight.runs._checkpoints import OVER, clear_checkpoints, saved_step
 from firstlight.runs._compute import Outcome, batch_key, batches, compute, failure
 from firstlight.runs._estimate import Estimate, estimate
 from firstlight.runs._lenses import lenses
@@ -40,6 +40,7 @@ __all__ = [
     "resolve",
     "run",
     "run_many",
+    "saved_step",
     "size",
     "snapshot_steps",
     "summarise",

@@ -6,7 +6,8 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from firstlight.records import Store
+from firstlight.flow import checkpoint_step
+from firstlight.records import RunSpec, Store, run_id
 
 OVER = ("finished", "diverged")
 """Statuses that running again would only repeat."""
@@ -22,12 +23,19 @@ def clear_checkpoints(store: Store) -> tuple[str, ...]:
     return Checkpoints(store).clear()
 
 
+def saved_step(store: str | os.PathLike[str], spec: RunSpec) -> int | None:
+    """The step up to which a run that trains by itself is saved beside the store at a path; None if it is not."""
+    folder = _root(Path(store)) / run_id(spec)
+    steps = [step for file in folder.glob("lane-*.safetensors") if (step := checkpoint_step(file)) is not None]
+    return max(steps, default=None)
+
+
 class Checkpoints:
     """The checkpoint folders of one store, one for each call of the training engine, with a file per run."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self.root = store.path.with_name(f"{store.path.name}.checkpoints")
+        self.root = _root(store.path)
 
     def folder(self, ids: Sequence[str]) -> Path:
         """A folder for these runs in this order, with the state that any of them has in another one."""
@@ -71,6 +79,10 @@ class Checkpoints:
                 os.replace(file, folder / name)
         if not any(other.glob("*.safetensors")):
             self.discard(other)
+
+
+def _root(store: Path) -> Path:
+    return store.with_name(f"{store.name}.checkpoints")
 
 
 def _ids(folder: Path) -> list[str]:

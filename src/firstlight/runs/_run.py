@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from firstlight import flow
+from firstlight import flow, interrupts
 from firstlight.records import RunRecord, RunSpec, Store, run_id
 from firstlight.runs._checkpoints import OVER, Checkpoints
 from firstlight.runs._compute import (
@@ -184,11 +184,12 @@ class _Session:
 
     def _close(self, streams: Sequence["_Stream"], outcomes: Sequence[Outcome]) -> list[Outcome]:
         done = []
-        for stream, outcome in zip(streams, outcomes, strict=True):
-            stream.close()
-            seconds = stream.seconds_before + outcome.record.seconds
-            record = outcome.record.model_copy(update={"seconds": seconds})
-            done.append(self.keep(Outcome(record, outcome.weights)))
+        with interrupts.deferred():
+            for stream, outcome in zip(streams, outcomes, strict=True):
+                stream.close()
+                seconds = stream.seconds_before + outcome.record.seconds
+                record = outcome.record.model_copy(update={"seconds": seconds})
+                done.append(self.keep(Outcome(record, outcome.weights)))
         return done
 
 

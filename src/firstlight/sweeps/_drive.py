@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 
+from firstlight import interrupts
 from firstlight.records import RunRecord, RunSpec
 from firstlight.runs import Outcome, failure
 from firstlight.sweeps._batches import Batch
@@ -21,6 +22,7 @@ def drive(batches: Sequence[Batch], pool: Pool, on_outcome: Callable[[Outcome], 
     waiting, suspects = deque(batches), deque[Batch]()
     watched = False
     while waiting or suspects or pool.busy:
+        interrupts.check()
         for _ in range(pool.room):
             # One suspect at a time: were there two on a cluster, the death of a worker would accuse both.
             if suspects and not watched:

@@ -5,6 +5,7 @@ death of any of its processes, without a word about whose batch it was; of one, 
 """
 
 import math
+import multiprocessing.resource_tracker
 import os
 import re
 import time
@@ -15,10 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from joblib.externals.loky import ProcessPoolExecutor, cpu_count
+from joblib.externals.loky.backend import resource_tracker
 
+from firstlight import interrupts
 from firstlight.sweeps._batches import Batch
 from firstlight.sweeps._pool import Pool, Result, WorkerDied
-from firstlight.sweeps._worker import Worker, environment, prepare
+from firstlight.sweeps._worker import Worker, environment
 
 
 @dataclass
@@ -76,12 +79,11 @@ class LocalPool(Pool):
 
     def start(self, batch: Batch) -> None:
         seat = self._next if self._next.batch is None else self._free[0]
-        if seat.executor is None:
-            threads = max(cpu_count() // len(self._seats), 1)
-            seat.executor = ProcessPoolExecutor(
-                max_workers=1, initializer=prepare, initargs=(os.getpid(),), env=environment(threads)
-            )
-        seat.batch, seat.future = batch, seat.executor.submit(self._worker, batch.specs)
+        with interrupts.deferred():  # a worker started by halves would belong to nobody
+            if seat.executor is None:
+                seat.executor = self._hire()
+            with interrupts.children_ignore_ctrl_c():
+                seat.batch, seat.future = batch, seat.executor.submit(self._worker, batch.specs)
         seat.since = time.perf_counter()
         seat.compiled.add(batch.key)
 
@@ -90,8 +92,20 @@ class LocalPool(Pool):
         return [self._take(seat) for seat in self._seats if seat.future and seat.future.done()]
 
     def close(self) -> None:
-        for seat in self._seats:
-            self._dismiss(seat)
+        with interrupts.deferred():
+            for seat in self._seats:
+                self._dismiss(seat)
+
+    def _hire(self) -> Any:
+        """An executor whose process starts with its first batch."""
+        # While these start, they unblock the signals that `children_ignore_ctrl_c` blocks.
+        for tracker in (multiprocessing.resource_tracker, resource_tracker):
+            tracker.ensure_running()
+        threads = max(cpu_count() // len(self._seats), 1)
+        # The initialiser is a light module's: a worker must follow its driver before the long imports begin.
+        return ProcessPoolExecutor(
+            max_workers=1, initializer=interrupts.follow, initargs=(os.getpid(),), env=environment(threads)
+        )
 
     @property
     def _free(self) -> list[_Seat]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 
+from firstlight import interrupts
 from firstlight.records import RunRecord, RunSpec, Store, run_id
 from firstlight.runs import OVER, Outcome, keep, writing
 from firstlight.sweeps._batches import cut
@@ -144,9 +145,10 @@ class _Ledger:
 
     def keep(self, outcome: Outcome) -> None:
         """Write down what came of a point."""
-        record = outcome.record if self._store is None else keep(self._store, outcome)
-        self._records[record.id] = record
-        self.reporter.add(record)
+        with interrupts.deferred():
+            record = outcome.record if self._store is None else keep(self._store, outcome)
+            self._records[record.id] = record
+            self.reporter.add(record)
 
     def in_order(self) -> tuple[RunRecord | None, ...]:
         """The record of each point."""

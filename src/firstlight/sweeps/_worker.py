@@ -1,9 +1,5 @@
 """What happens inside a worker process."""
 
-import os
-import signal
-import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -28,15 +24,3 @@ def run_points(specs: Sequence[RunSpec], data: str | None = None, keep_weights: 
     from firstlight import runs
 
     return runs.compute(specs, data=data, progress="off", keep_weights=keep_weights)
-
-
-def prepare(parent: int) -> None:
-    """Leave Ctrl-C to the driver, and do not outlive it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_follow, args=(parent,), daemon=True).start()
-
-
-def _follow(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(0.5)
-    os._exit(1)

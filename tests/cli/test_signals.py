@@ -1,0 +1,306 @@
+"""Ctrl-C and SIGTERM at any moment: a checkpoint, one line on how to go on, the right exit code, no child left."""
+
+import contextlib
+import gc
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from firstlight import claims, interrupts, runs
+from firstlight.claims import Claim, Outcome, Setting
+from firstlight.cli import exits, signals
+from firstlight.records import Store, load_spec
+from firstlight.sweeps import load_sweep
+
+CODES = {signal.SIGINT: exits.INTERRUPTED, signal.SIGTERM: exits.TERMINATED}
+BASE = """
+steps = {steps}
+recording.every = 200
+model.width = 16
+optimizer.learning_rate = 0.01
+[task]
+group = "Z5"
+"""
+
+
+class Command:
+    """A command in a session of its own, as a terminal would run it."""
+
+    def __init__(self, folder: Path, *words: str) -> None:
+        line = [sys.executable, "-m", "firstlight.cli", *map(str, words)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+        self.process = subprocess.Popen(line, cwd=folder, text=True, start_new_session=True, **pipes)
+        until(lambda: self.process.poll() is not None or self._listens())
+
+    def _listens(self) -> bool:
+        """Whether Python has come as far as our handlers; before, SIGTERM is the system's."""
+        with contextlib.suppress(OSError, TypeError):
+            caught = re.search(r"SigCgt:\s*(\w+)", Path(f"/proc/{self.process.pid}/status").read_text())[1]
+            return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+        return False
+
+    def members(self) -> set[int]:
+        """The processes of its session that have not ended."""
+        found = set()
+        for stat in Path("/proc").glob("[0-9]*/stat"):
+            with contextlib.suppress(OSError):
+                state, _, _, session = stat.read_text().rpartition(")")[2].split()[:4]
+                if int(session) == self.process.pid and state != "Z":
+                    found.add(int(stat.parent.name))
+        return found
+
+    def signal(self, number: int, everyone: bool = False) -> None:
+        """Send a signal to the command, or as a terminal does on Ctrl-C to everyone in its group."""
+        with contextlib.suppress(ProcessLookupError):
+            (os.killpg if everyone else os.kill)(self.process.pid, number)
+
+    def ends(self, number: int, seconds: float = 60) -> str:
+        """Wait for its end by a signal, check all that holds for every command, and return stderr."""
+        _, err = self.process.communicate(timeout=seconds)
+        assert self.process.returncode == CODES[number], err
+        word = "interrupted" if number == signal.SIGINT else "terminated"
+        assert len(re.findall(rf"^{word}: .*(same command|goes on|starts it again)", err, re.M)) == 1, err
+        assert "Traceback" not in err, err
+        until(lambda: not self.members(), 5)
+        return err
+
+
+def until(seen, seconds: float = 60) -> None:
+    deadline = time.monotonic() + seconds
+    while not seen():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def rows(path: Path) -> int:
+    if not path.exists():
+        return 0
+    with Store(path) as store:
+        return max((record.steps for record in store.runs()), default=0)
+
+
+@pytest.fixture
+def listening():
+    with signals.listening():
+        yield
+
+
+def test_sigterm_saves_the_run_and_the_same_command_goes_on_to_the_same_bits(folder, cli):
+    (folder / "spec.toml").write_text(BASE.format(steps=20_000))
+    command = Command(folder, "run", "spec.toml")
+    path = folder / ".firstlight" / "store.sqlite"
+    until(lambda: rows(path) > 200)
+    command.signal(signal.SIGTERM)
+    err = command.ends(signal.SIGTERM)
+    step = int(re.search(r"the run is kept up to step (\d+) in \.firstlight/store\.sqlite; the same", err)[1])
+    spec = runs.resolve(load_spec(folder / "spec.toml")).spec
+    assert 200 < step < 20_000
+    assert runs.saved_step(path, spec) == step
+    assert cli("run", "spec.toml").code == exits.OK
+    whole = runs.run(spec, store=folder / "whole.sqlite", progress="off")
+    with Store(path) as store:
+        assert store.get_run(spec).result_digest == whole.result_digest
+    assert runs.saved_step(path, spec) is None
+
+
+def test_ctrl_c_while_workers_start_prints_no_traceback_and_leaves_none(folder):
+    (folder / "sweep.toml").write_text("seeds = 8\n[base]\n" + BASE.format(steps=500).replace("[task]", "[base.task]"))
+    command = Command(folder, "sweep", "sweep.toml", "--jobs", "2")
+    until(lambda: len(command.members()) >= 4)  # the driver, two trackers of resources, and the first worker
+    command.signal(signal.SIGINT, everyone=True)
+    command.ends(signal.SIGINT)
+
+
+def test_ctrl_c_while_modules_are_imported_is_one_line(folder):
+    command = Command(folder, "demo")
+    command.signal(signal.SIGINT)
+    command.ends(signal.SIGINT)
+
+
+def ctrl_c() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(1)  # the handler ends it
+
+
+class Swallows:
+    """Raises a signal where Python can only print what its handler raises."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+
+    def __del__(self) -> None:
+        os.kill(os.getpid(), self.number)
+        time.sleep(0)  # the handler runs here
+
+
+def swallowed_by_del(number: int) -> None:
+    Swallows(number)
+
+
+def swallowed_by_the_collector(number: int) -> None:
+    def callback(phase: str, info: dict) -> None:
+        if phase == "stop":
+            gc.callbacks.remove(callback)
+            os.kill(os.getpid(), number)
+            time.sleep(0)
+
+    gc.callbacks.append(callback)
+    gc.collect()
+
+
+def swallowed_by_jax(number: int) -> None:
+    import jax
+    import numpy as np
+
+    def callback(x):
+        os.kill(os.getpid(), number)
+        time.sleep(0.02)
+        return np.asarray(x)
+
+    jax.pure_callback(callback, jax.ShapeDtypeStruct((), np.float32), np.float32(1)).block_until_ready()
+
+
+@pytest.mark.parametrize("number", CODES, ids=lambda number: number.name)
+@pytest.mark.parametrize("swallow", [swallowed_by_del, swallowed_by_the_collector, swallowed_by_jax])
+def test_no_callback_swallows_the_request(cli, monkeypatch, swallow, number):
+    reached = []
+
+    def check(setting: Setting) -> Outcome:
+        if not reached:
+            reached.append("the signal")
+            swallow(number)
+            deadline = time.monotonic() + 5  # a long computation, which the exception still reaches
+            while time.monotonic() < deadline:
+                time.sleep(0.01)
+        reached.append("the end")
+        return Outcome("holds", 0, 0)
+
+    made = tuple(Claim(f"li2.lemma-{i}", "Zero", f"Lemma {i}", "0 = 0.", check) for i in range(2))
+    monkeypatch.setattr(claims, "find", lambda patterns: made)
+    done = cli("reproduce", "li2")
+    assert done.code == CODES[number], done.err
+    assert "`firstlight reproduce li2 --resume` goes on" in done.err
+    assert "Traceback" not in done.err
+    assert reached == ["the signal"]
+    with Store(".firstlight/store.sqlite") as store:
+        assert not store.claims(), "a verdict was recorded that no check has reached"
+
+
+def test_a_request_turned_into_an_error_is_not_a_verdict(listening):
+    def check(setting: Setting) -> Outcome:
+        with contextlib.suppress(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(1)
+        raise RuntimeError("INTERNAL: CpuCallback error calling callback: KeyboardInterrupt")
+
+    claim = Claim("li2.lemma-0", "Zero", "Lemma 0", "0 = 0.", check)
+    with pytest.raises(KeyboardInterrupt):
+        claims.reproduce([claim])
+
+
+def test_a_section_is_finished_before_the_request_is_raised(listening):
+    steps = []
+
+    def write() -> None:
+        with interrupts.deferred():
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.25)  # longer than it takes to raise it again
+            interrupts.check()
+            steps.append("whole")
+        steps.append("after it")
+
+    with pytest.raises(KeyboardInterrupt):
+        write()
+    assert steps == ["whole"]
+    assert interrupts.requested() == signal.SIGINT
+
+
+def test_without_the_command_line_ctrl_c_is_pythons_own():
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), sys.unraisablehook
+    with pytest.raises(KeyboardInterrupt), interrupts.deferred():
+        ctrl_c()
+    interrupts.check()
+    with signals.listening():
+        assert signal.getsignal(signal.SIGTERM) != before[1]
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM), sys.unraisablehook) == before
+
+
+AGAIN = """
+import os, signal, sys, time
+from firstlight import interrupts
+from firstlight.cli import signals
+
+with signals.listening():
+    signals.resumes(lambda: "the last checkpoint is at step 7; the same command goes on")
+    with interrupts.deferred():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            os.kill(os.getpid(), number)
+            time.sleep(0.3)
+        time.sleep(60)
+"""
+
+
+def test_the_second_signal_ends_at_once_and_says_what_is_saved():
+    start = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", AGAIN], capture_output=True, text=True, check=False)
+    assert time.monotonic() - start < 30
+    assert done.returncode == exits.TERMINATED
+    said = "terminated again before it had stopped: the last checkpoint is at step 7; the same command goes on"
+    assert done.stderr.strip() == said
+
+
+def test_a_signal_that_the_shell_ignores_stays_ignored():
+    code = "from firstlight.cli import signals; import os, signal\nwith signals.listening(): os.kill(os.getpid(), 2)"
+    words = ["sh", "-c", f"trap '' INT; exec {sys.executable} -c '{code}'"]
+    assert subprocess.run(words, check=False).returncode == 0
+
+
+@pytest.mark.soak
+def test_reproduce_never_loses_a_signal(folder, tmp_path):
+    chance, took = random.Random(0), []
+    for attempt in range(40):
+        number = (signal.SIGINT, signal.SIGTERM)[attempt % 2]
+        command = Command(folder, "reproduce", "--resume")
+        time.sleep(chance.uniform(0, 12))
+        start = time.monotonic()
+        command.signal(number, everyone=number == signal.SIGINT)
+        err = command.ends(number, 120)
+        took.append(time.monotonic() - start)
+        print(f"reproduce {attempt}: {number.name}, {took[-1]:.1f} s, {err.strip().splitlines()[-1]}", flush=True)
+    print(f"40 of 40 ended; slowest {max(took):.1f} s, mean {sum(took) / len(took):.2f} s", flush=True)
+    with Store(folder / ".firstlight" / "store.sqlite") as store:
+        assert store.claims()
+        assert all(not record.raised for record in store.claims())
+
+
+@pytest.mark.soak
+def test_a_run_and_a_sweep_interrupted_again_and_again_end_as_if_they_had_not_been(folder, cli):
+    (folder / "run.toml").write_text(BASE.format(steps=1_500_000))
+    base = BASE.format(steps=20_000).replace("[task]", "[base.task]")
+    (folder / "sweep.toml").write_text("seeds = 150\n[base]\n" + base)
+    chance = random.Random(1)
+    for words in (["run", "run.toml"], ["sweep", "sweep.toml", "--keep-weights"]):
+        cut = 0
+        for attempt in range(20):
+            number = (signal.SIGINT, signal.SIGTERM)[attempt % 2]
+            command = Command(folder, *words, "--store", "store.sqlite")
+            time.sleep(chance.uniform(0, 12))
+            if command.process.poll() is None:
+                command.signal(number, everyone=number == signal.SIGINT)
+                err = command.ends(number)
+                cut += 1
+                print(f"{words[0]} {attempt}: {number.name}, {err.strip().splitlines()[-1]}", flush=True)
+        print(f"{words[0]}: {cut} of 20 cut short, all as documented", flush=True)
+        assert cli(*words, "--store", "store.sqlite").code == exits.OK
+    specs = [runs.resolve(load_spec(folder / "run.toml")).spec, *load_sweep(folder / "sweep.toml").expand()]
+    whole = runs.run_many(specs, store=folder / "whole.sqlite", progress="off")
+    with Store(folder / "store.sqlite") as store:
+        assert store.integrity_check().ok
+        assert [store.get_run(spec).result_digest for spec in specs] == [record.result_digest for record in whole]
