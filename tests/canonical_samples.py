@@ -11,7 +11,7 @@ from firstlight.rfm import RFMRegressor
 from firstlight.tasks.images import whitened
 from firstlight.theories import agf, fact
 
-CLOSED = ("Z7", "Z2xZ6", "S3", "Q8", "F21")
+CLOSED = ("Z7", "Z2xZ6", "S3", "D5", "Q8", "F21")
 SPLIT = ("A4", "SL(2,3)", "S3", "Q8", "F21")
 """Real, complex and quaternionic irreps; given by its table alone, every group is split numerically."""
 
@@ -23,7 +23,7 @@ def samples() -> dict[str, np.ndarray]:
     known += [groups.from_table(groups.parse(name).table, f"{name} by table") for name in SPLIT]
     for group in known:
         found |= _group_samples(group)
-    found["frequencies of equal size"] = np.array(agf.fourier_levels(np.eye(13)[0]).frequencies)
+    found["frequencies of equal size"] = np.array(agf.fourier_levels(np.eye(13)[1]).frequencies)
     return found | _matrix_samples()
 
 

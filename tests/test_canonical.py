@@ -9,7 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firstlight import canonical
+from firstlight import canonical, groups, rfm
+from firstlight.rfm.ridge import RUNGS
+from firstlight.theories import agf, cogo, manifold
+from firstlight.theories.cogo.path import unit_at
 from tests.canonical_samples import samples
 from tests.tolerances import rounding
 
@@ -68,6 +71,44 @@ def test_an_orthogonal_draw_is_gram_schmidt():
     np.testing.assert_allclose(Q[:, 0], first, rtol=0, atol=rounding(1, 5))
     np.testing.assert_allclose(Q[:, 1], second / np.linalg.norm(second), rtol=0, atol=rounding(1, 5))
     assert ((Q.T @ A).diagonal() > 0).all()
+
+
+def test_equal_frequencies_are_learned_and_drawn_in_their_order():
+    for p in (11, 13, 17):
+        moved = np.eye(p)[1]  # |x̂| = 1 everywhere, up to rounding
+        wanted = range(1, (p + 1) // 2)
+        assert agf.fourier_levels(moved).frequencies == tuple(wanted)
+        assert [part.label for part in agf.Template(f"Z{p}", moved).order] == [f"±{k}" for k in wanted]
+    angles = 2 * np.pi * np.outer(np.arange(17), range(1, 9)) / 17 + 0.7 * np.arange(1, 9)
+    circles = manifold.embedding_circles(np.hstack([np.cos(angles), np.sin(angles)]))
+    assert [panel["title"] for panel in circles.meta["panels"]] == [f"frequency {k}" for k in range(1, 7)]
+
+
+def test_of_neurons_that_jump_together_the_first_is_named():
+    for angle in (0.3, 0.7, 1.1):
+        X = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+        assert agf.predict_diagonal(X, X @ np.ones(2), 1e-8).events[0].neurons == (0,)
+
+
+def test_a_path_shrinks_all_nodes_but_the_first_of_equals():
+    d, rng = 11, np.random.default_rng(0)
+    z = np.zeros((3, d, 3), complex)
+    for k in range(1, 6):
+        angles = rng.uniform(0, 2 * np.pi, (3, 3))
+        angles[2] = -angles[0] - angles[1]
+        z[:, k] = 3 ** (-1 / 3) * np.exp(1j * angles)
+        z[:, d - k] = z[:, k].conj()
+    shrunk = unit_at(cogo.Solution(groups.cyclic(d), z), 1 / 4).z[0, 1:]
+    assert (np.abs(shrunk).argmax(1) == 0).all()
+    assert not shrunk[:, 1:].any()
+
+
+def test_of_ridges_with_equal_errors_the_least_is_taken():
+    # Points so far apart that the kernel is the identity: leaving a row out predicts zero, whatever the ridge.
+    X, Y = 1e6 * np.eye(5), np.random.default_rng(0).standard_normal((5, 2))
+    solver = rfm.ExactSolver(X, Y, np.ones(5), rfm.Gaussian(1.0))
+    solver.load(np.eye(5))
+    assert rfm.best_ridge(solver).ridge == RUNGS[0]
 
 
 def scrambled(monkeypatch):
