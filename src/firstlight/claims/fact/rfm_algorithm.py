@@ -9,7 +9,7 @@ FIXED = 1e-10
 """How far an update may move M where FACT = M, in units of M's entries, which are of order one."""
 
 LEARNED, LOST = 0.99, 0.9
-"""Test accuracy of a parity that is learned, and one below which it is lost again."""
+"""Test accuracies above which a parity counts as learned, and below which it counts as lost."""
 
 
 def as_printed(setting: Setting) -> Outcome:
