@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from firstlight.records import RunSpec, Store, StoreError, check_store
+from firstlight.records.store import _head
 
 from .store_worker import require_whole, spec, whole
 
@@ -100,6 +101,32 @@ def test_a_second_writer_is_told_who_the_first_is_and_a_dead_one_is_forgotten(tm
         assert store.runs() == []
         with pytest.raises(StoreError, match=rf"process {os.getpid()} .this one."):
             Store(path, "rw")
+
+
+def count_with_sqlite(path: Path) -> int:
+    """The runs that a program without firstlight sees; it folds and deletes a log that nobody seems to use."""
+    code = (
+        f"import sqlite3; c = sqlite3.connect({str(path)!r}); print(*c.execute('SELECT count(*) FROM runs').fetchone())"
+    )
+    return int(subprocess.run([sys.executable, "-c", code + "; c.close()"], capture_output=True, text=True).stdout)
+
+
+def test_other_programs_see_a_writer_that_has_read_its_own_store(tmp_path):
+    path = tmp_path / "runs.sqlite"
+    with Store(path, "rw") as store:
+        store.put_run(*whole(1))
+        with Store(path) as reader:
+            assert len(reader.runs()) == 1
+        with pytest.raises(StoreError, match="is being written"):
+            Store(path, "rw")
+        assert check_store(path).ok
+        assert count_with_sqlite(path) == 1
+        assert path.with_name("runs.sqlite-wal").exists()
+        store.put_run(*whole(2))
+        assert count_with_sqlite(path) == 2
+    file = path.stat().st_dev, path.stat().st_ino
+    assert file not in _head._OPEN.connections
+    assert file not in _head._OPEN.descriptors
 
 
 READ_ONLY = """

@@ -1,5 +1,6 @@
 """What `run` and `run_many` promise about the store: nothing twice, nothing lost, the same bits."""
 
+import errno
 import signal
 import threading
 import time
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from firstlight import flow, runs
+from firstlight.flow import _checkpoint
 from firstlight.records import RunSpec, SpecError, Store, spec_from_mapping
 from firstlight.runs import _lenses
 
@@ -147,6 +149,23 @@ def test_a_checkpoint_that_is_no_use_costs_time_only(path):
     with pytest.warns(UserWarning, match="The run begins anew"):
         record = runs.run(spec, store=path, progress="off")
     assert record.status == "finished"
+
+
+def test_a_checkpoint_that_cannot_be_written_neither_fails_the_run_nor_loses_its_rows(path, monkeypatch):
+    def full(*_) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    spec = SPEC.model_copy(update=LONG)
+    with monkeypatch.context() as patch:
+        patch.setattr(_checkpoint, "write_atomically", full)
+        words = r"checkpoint .* cannot be written \(No space left on device\); the run goes on"
+        with pytest.warns(UserWarning, match=words), pytest.raises(flow.TrainingInterrupted):
+            runs.run(spec, store=path, progress="off", on_record=ctrl_c_at(1000), checkpoint_seconds=0.0)
+    with Store(path) as store:
+        assert store.run_status(spec) == "interrupted"
+        assert store.get_run(spec).steps >= 1000
+    record = runs.run(spec, store=path, progress="off")
+    assert record.result_digest == runs.run(spec, progress="off").result_digest
 
 
 def test_divergence_and_failure_are_records(path, monkeypatch):

@@ -9,13 +9,14 @@ import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from firstlight.records.store import _schema
 from firstlight.records.store._connection import connect, connect_reader, has_log
 from firstlight.records.store._creation import create
 from firstlight.records.store._errors import StoreError, damaged, translated
+from firstlight.records.store._head import Connected, read_head
 
 _MAGIC = b"SQLite format 3\0"
 
@@ -24,10 +25,14 @@ class Database:
     """A connection, shared by the threads of a process one transaction at a time."""
 
     def __init__(
-        self, path: Path, connection: sqlite3.Connection, before_writing: Callable[[], None] | None = None
+        self,
+        path: Path,
+        connection: sqlite3.Connection,
+        connected: Connected,
+        before_writing: Callable[[], None] | None = None,
     ) -> None:
         self.path = path
-        self._connection = connection
+        self._connection, self._connected = connection, connected
         self._before_writing = before_writing
         self._file = os.stat(path)
         self._turn = threading.RLock()
@@ -54,6 +59,7 @@ class Database:
         """Close the connection; the last one out folds the write-ahead log into the file."""
         with self._turn, translated(self.path):
             self._connection.close()
+            self._connected.release()
 
     def _require_in_place(self) -> None:
         """Refuse to write into a file that has lost its name: the next reader would not find the record."""
@@ -91,19 +97,19 @@ def open_reader(path: Path) -> Database:
     if not path.exists():
         raise StoreError(f"there is no store at {path}; the first record written there creates it.")
     _require_whole(path)
-    with translated(path):
+    with ExitStack() as stack, translated(path):
+        connected = Connected(path)
+        stack.callback(connected.release)
         connection = connect_reader(path)
-        try:
-            found = _require_version(path, connection)
-            if found < _schema.SCHEMA_VERSION:
-                raise StoreError(
-                    f"the store {path} has schema {found}; this firstlight reads {_schema.SCHEMA_VERSION}. "
-                    "Open it once with mode='rw', which brings it up to date."
-                )
-        except BaseException:
-            connection.close()
-            raise
-    return Database(path, connection)
+        stack.callback(connection.close)
+        version = _require_version(path, connection)
+        if version < _schema.SCHEMA_VERSION:
+            raise StoreError(
+                f"the store {path} has schema {version}; this firstlight reads {_schema.SCHEMA_VERSION}. "
+                "Open it once with mode='rw', which brings it up to date."
+            )
+        stack.pop_all()
+        return Database(path, connection, connected)
 
 
 def open_writer(path: Path, before_writing: Callable[[], None] | None = None) -> Database:
@@ -116,17 +122,17 @@ def open_writer(path: Path, before_writing: Callable[[], None] | None = None) ->
     _require_whole(path)
     if not os.access(path, os.W_OK):
         raise StoreError(f"the store {path} is read-only; allow writing (`chmod u+w`), or write another store.")
-    with translated(path):
+    with ExitStack() as stack, translated(path):
+        connected = Connected(path)
+        stack.callback(connected.release)
         connection = connect(path, "rw")
-        try:
-            found = _require_version(path, connection)
-            if found < _schema.SCHEMA_VERSION:
-                _schema.migrate(connection, found)
-            connection.execute("PRAGMA synchronous = NORMAL")
-        except BaseException:
-            connection.close()
-            raise
-    return Database(path, connection, before_writing)
+        stack.callback(connection.close)
+        version = _require_version(path, connection)
+        if version < _schema.SCHEMA_VERSION:
+            _schema.migrate(connection, version)
+        connection.execute("PRAGMA synchronous = NORMAL")
+        stack.pop_all()
+        return Database(path, connection, connected, before_writing)
 
 
 def _require_whole(path: Path) -> None:
@@ -142,8 +148,7 @@ def _require_whole(path: Path) -> None:
 def require_a_store(path: Path) -> None:
     """Refuse a file that was never a store by the marks that writing never changes."""
     try:
-        with path.open("rb") as file:
-            header = file.read(100)
+        header = read_head(path)
     except FileNotFoundError:
         return
     except OSError as error:
@@ -157,8 +162,7 @@ def require_a_store(path: Path) -> None:
 def outside_problem(path: Path) -> str:
     """What can be seen to be wrong with a file before SQLite touches it, or nothing."""
     try:
-        with path.open("rb") as file:
-            header = file.read(100)
+        header = read_head(path)
         size = path.stat().st_size
     except OSError as error:
         return f"it cannot be read ({error.strerror})"
