@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from firstlight import features, groups
-from firstlight.features import chance_content, chance_dominance, chance_purity, dominates
+from firstlight.features import ascent, chance_content, chance_dominance, chance_purity, dominates
 from firstlight.theories import li2
+from tests.tolerances import rounding
 
 NAMED = ("Z7", "Z8", "S3", "D5", "Q8", "A4", "S4")
 POOL = ("Z9", "Z2xZ6", "D6", "D9", "Dic5", "F20", "F21", "S3xZ3", "SL(2,3)", "Q8xZ2")
@@ -219,3 +220,18 @@ def test_irreps_that_are_fitted_are_not_reached():
         features.ascend(features.GroupEnergy(group), W, fitted=(1, 3))
     with pytest.raises(ValueError, match="over the whole table with quadratic σ only"):
         features.ascend(features.GroupEnergy(group, "relu"), W, fitted=(1,))
+
+
+def test_an_ascent_that_leaves_a_kink_goes_on_along_the_gradient_there(monkeypatch):
+    """One step of length 1e-6 from the point beyond the kink, w + τ∇E/(w·∇E), written out."""
+    rng = np.random.default_rng(0)
+    E = features.GroupEnergy(groups.cyclic(5), rows=np.arange(0, 25, 2))
+    start, beyond = (w / np.linalg.norm(w) for w in rng.standard_normal((2, 10)))
+    monkeypatch.setattr(ascent, "PATIENCE", 0)
+    monkeypatch.setattr(ascent, "_along_a_kink", lambda E, w, value: beyond)
+    end = features.ascend(E, start[:, None], steps=1)
+    gradient = E.gradient(beyond[:, None])[1][:, 0]
+    expected = beyond + 1e-6 * gradient / (beyond @ gradient)
+    expected /= np.linalg.norm(expected)
+    assert expected @ gradient > beyond @ gradient
+    np.testing.assert_allclose(end.W[:, 0], expected, rtol=0, atol=rounding(1, 10))
