@@ -180,3 +180,9 @@ def test_abelian_tables_are_decomposed(moduli):
 def test_frobenius_groups_need_a_divisor_above_one(p, q):
     with pytest.raises(ValueError, match=rf"needs q ≥ 2 dividing p − 1 = {p - 1}, got q = {q}; choose from \["):
         frobenius(p, q)
+
+
+def test_the_group_of_one_element_is_cyclic():
+    group = from_table(np.zeros((1, 1), int))
+    assert group.abelian_moduli == (1,)
+    assert group.abelian_elements.tolist() == [0]

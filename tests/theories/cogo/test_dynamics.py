@@ -17,8 +17,9 @@ from firstlight.theories.cogo import (
     ripple,
     ripple_energy,
 )
-from firstlight.theories.cogo.dynamics import _cubic_matrix, adjoint, forward
+from firstlight.theories.cogo.dynamics import _cubic_matrix, _with_quadratic, adjoint, forward
 from firstlight.theories.cogo.reduced import loss_without_convolution
+from tests.tolerances import rounding
 
 
 def random_vector(d, seed):
@@ -72,3 +73,35 @@ def test_the_loss_without_its_last_term():
         W, V = (jnp.asarray(part) for part in solution.weights)
         reduced = float(loss_without_convolution(W, V, group))
     assert np.isclose(reduced, terms.total - terms.convolution.sum(), rtol=1e-12)
+
+
+def test_the_matrix_with_quadratic_potentials_is_that_of_differences():
+    """A potential is at most quadratic in one entry of z, where central differences have no error but rounding."""
+    d, q = 4, 3
+    solution = gaussian_solution(cyclic(d), q, 3)
+    pairs = [(x, y) for x in range(1, d) for y in range(x, d)]
+
+    def values(z):
+        a, b, c = z[:, 1:]
+        cubic = np.einsum("xj,yj,kj->xyk", a, b, c).ravel()
+        quadratic = [z[p, x] * z[p, y] @ z[2, k] for p in (0, 1) for x, y in pairs for k in range(1, d)]
+        return np.concatenate([cubic, quadratic])
+
+    columns = []
+    for place in np.ndindex(solution.z.shape):
+        step = np.zeros_like(solution.z)
+        step[place] = 0.5
+        columns.append(values(solution.z + step) - values(solution.z - step))
+    J = np.stack(columns, axis=1)
+    H = _with_quadratic(solution)
+    assert H.shape == (27 + 36, 27 + 36)
+    # Products of three numbers of up to |z| + ½, then sums over the 3dq entries of z.
+    largest = (np.abs(solution.z).max() + 0.5) ** 3
+    expected = np.diagonal(J @ J.conj().T / d)
+    order = np.argsort(expected.real)
+    same_order = np.argsort(np.diagonal(H).real)
+    allowed = rounding(largest * np.abs(J).max(), J.shape[1])
+    np.testing.assert_allclose(np.diagonal(H)[same_order], expected[order], rtol=0, atol=allowed)
+    np.testing.assert_allclose(
+        np.linalg.eigvalsh(H), np.linalg.eigvalsh(J @ J.conj().T / d), rtol=0, atol=allowed * len(H)
+    )
