@@ -11,6 +11,7 @@ from firstlight.features import dominates
 from firstlight.records import RunRecord, RunSpec, Table
 from firstlight.theories import li2
 from firstlight.theories.li2 import lens, view
+from tests.tolerances import rounding
 
 
 @functools.cache
@@ -151,7 +152,8 @@ def test_any_width_is_seen_in_few_blocks(K):
     whole = lens.see(np.asarray(lens.last_features(net, task.inputs)), np.asarray(net.V), Y, 256)
     blocks = lens.see_in_blocks(net, task.inputs, jax.numpy.asarray(Y), 256, net.apply(task.inputs.project))
     for mine, theirs in zip(blocks, whole, strict=True):
-        np.testing.assert_allclose(mine, theirs, atol=2e-4)
+        error = rounding(max(1, np.abs(theirs).max()), K, np.float32)
+        np.testing.assert_allclose(mine, theirs, rtol=0, atol=error)
 
 
 def test_purity_and_rule_are_told_against_chance():
