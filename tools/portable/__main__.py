@@ -77,8 +77,8 @@ def main() -> int:
             console.print(f"{setting.name}: {', '.join(p.name for p in parts if p.uses & setting.affects)}")
         return 0
     state = State(options.folder / "state.json", options.fresh)
-    table = rows(settings, default_prober(options.folder))
     try:
+        table = rows(settings, default_prober(options.folder))
         drive(table, parts, state, pytest_runner(options.folder, options.jobs))
     except KeyboardInterrupt:
         console.print("\ninterrupted; call it again to go on from here")

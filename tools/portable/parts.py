@@ -31,52 +31,50 @@ class Part:
     claims: bool = False
 
 
-def _folder(name: str, uses: str, seconds: float) -> Part:
-    return Part(name, frozenset(uses.split()), (f"tests/{name}", f"src/firstlight/{name}"), seconds)
+def _folders(names: str, uses: str, seconds: float) -> Part:
+    targets = [f"{top}/{name}" for name in names.split() for top in ("tests", "src/firstlight")]
+    return Part(names, frozenset(uses.split()), tuple(targets), seconds)
 
 
 # Tests of the command line, the store, sweeps, reports and plots compute nothing, and do not run.
+# Few large parts: a process of pytest takes seconds to start.
 FOLDERS: tuple[Part, ...] = (
-    _folder("groups", "blas", 20),
-    _folder("tasks", "blas", 10),
-    _folder("models", "xla", 15),
-    _folder("features", "xla blas", 20),
-    _folder("flow", "xla", 40),
-    _folder("theories/agf", "xla blas", 30),
-    _folder("theories/cogo", "xla blas", 15),
-    _folder("theories/fact", "xla blas", 15),
-    _folder("theories/li2", "xla blas", 40),
-    _folder("theories/manifold", "xla blas", 20),
-    _folder("runs", "xla", 15),
-    _folder("rfm", "blas openmp threads", 30),
-    _folder("probes", "aten", 20),
+    _folders("groups tasks", "blas", 40),
+    _folders("models flow runs", "xla", 80),
+    _folders("features theories", "xla blas", 140),
+    _folders("rfm", "blas openmp threads", 40),
+    _folders("probes", "aten", 30),
 )
-PAPERS = {"agf": "xla blas", "li2": "xla blas", "fact": "blas openmp threads", "cogo": "xla blas"}
-PAPERS |= {"manifold": "xla blas", "cross": "xla blas"}
-SECONDS = {"agf": 60.0, "li2": 60.0, "fact": 40.0, "fact torch": 30.0, "cogo": 30.0, "manifold": 30.0, "cross": 20.0}
+# Papers that are checked together, what their claims use, and seconds.
+CLAIMS: tuple[tuple[str, str, float], ...] = (
+    ("agf li2", "xla blas", 120),
+    ("cogo manifold cross", "xla blas", 80),
+    ("fact", "blas openmp threads", 40),
+)
 
 
 def all_parts() -> tuple[Part, ...]:
-    """Every part: the folders, then the claims of each paper; those that need torch are parts of their own."""
+    """Every part: the folders, then the claims; those that need torch are a part of their own."""
     return FOLDERS + claim_parts()
 
 
 @cache
 def claim_parts() -> tuple[Part, ...]:
-    """The quick claims, by paper and by whether they need torch."""
+    """The quick claims, by papers and by whether they need torch."""
     from firstlight import claims
 
-    ids: dict[tuple[str, str], list[str]] = {}
-    for claim in claims.all_claims():
-        if "quick" in claim.scales:
-            ids.setdefault((claim.paper, "torch" if "torch" in claim.needs else ""), []).append(claim.id)
-    parts = []
-    for (paper, extra), names in ids.items():
-        label = f"{paper} {extra}".strip()
-        uses = "aten" if extra else PAPERS.get(paper, "xla blas")
-        targets = tuple(f"{VERDICT}[{name}]" for name in names)
-        parts.append(Part(f"claims {label}", frozenset(uses.split()), targets, SECONDS.get(label, 30.0), claims=True))
+    quick = [claim for claim in claims.all_claims() if "quick" in claim.scales]
+    with_torch = [claim.id for claim in quick if "torch" in claim.needs]
+    parts = [_claims("torch", "aten openmp", with_torch, 60)]
+    for papers, uses, seconds in CLAIMS:
+        names = [c.id for c in quick if c.paper in papers.split() and c.id not in with_torch]
+        parts.append(_claims(papers, uses, names, seconds))
     return tuple(parts)
+
+
+def _claims(label: str, uses: str, names: list[str], seconds: float) -> Part:
+    targets = tuple(f"{VERDICT}[{name}]" for name in names)
+    return Part(f"claims {label}", frozenset(uses.split()), targets, seconds, claims=True)
 
 
 def digest(part: Part, root: Path = ROOT) -> str:
