@@ -28,6 +28,7 @@ from firstlight.rfm import (
 from firstlight.rfm.matrices import pair_products
 from firstlight.rfm.ridge import RUNGS, _climb
 from firstlight.rfm.threads import cores, in_parallel
+from tests.tolerances import rounding
 
 ALL = sorted(KERNELS)
 
@@ -46,6 +47,12 @@ def loaded(problem, name, weighted=True):
     return solver
 
 
+def is_estimate(condition, system):
+    """LAPACK estimates a condition number from below, in practice within a factor of 3 (Higham 2002, chapter 15)."""
+    exact = np.linalg.cond(system, 1)
+    return exact / 3 < condition < exact * (1 + rounding(exact))
+
+
 @pytest.mark.parametrize("name", ALL)
 def test_leaving_a_row_out_is_leaving_it_out(problem, name):
     X, Y, _, w = problem
@@ -60,7 +67,7 @@ def test_leaving_a_row_out_is_leaving_it_out(problem, name):
         np.testing.assert_allclose(solution.loo[i], K[i, others] @ alpha, rtol=1e-8, atol=1e-9)
     errors = loo_errors(K, Y, w, [0.1])
     np.testing.assert_allclose(errors, np.average(((Y - solution.loo) ** 2).sum(1), weights=w), rtol=1e-8)
-    assert solution.condition == pytest.approx(np.linalg.cond(system, 1), rel=0.5)
+    assert is_estimate(solution.condition, system)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -137,7 +144,7 @@ def test_the_condition_of_a_kernel_of_both_signs_is_told(problem):
     for once in (False, True):
         solver.load(M, once=once)
         condition = solver.solve(1e-6).condition
-        assert condition == pytest.approx(np.linalg.cond(X @ M @ X.T / 4 + np.diag(1e-6 / w), 1), rel=0.5)
+        assert is_estimate(condition, X @ M @ X.T / 4 + np.diag(1e-6 / w))
 
 
 def test_a_kernel_made_of_another_has_formulas_of_its_own():
