@@ -3,6 +3,9 @@
 Batches go through `Client.submit`: joblib's Dask backend waits forever for a task that kills its workers.
 """
 
+import contextlib
+import gc
+import logging
 import time
 import uuid
 from collections.abc import Iterator
@@ -11,6 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import firstlight
+from firstlight import interrupts
 from firstlight.sweeps._batches import Batch
 from firstlight.sweeps._pool import Pool, Result, WorkerDied
 from firstlight.sweeps._worker import Worker
@@ -28,8 +32,44 @@ def _version() -> str:
     return firstlight.__version__
 
 
+_LOGGERS = ("distributed.client", "distributed.core", "distributed.comm", "tornado.application", "asyncio")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Leave it to `ClusterError` to say what happened: Dask's client logs tracebacks of its own event loop."""
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    levels = [logger.level for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.setLevel(logging.CRITICAL)
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
 class ClusterError(RuntimeError):
     """A cluster that cannot be reached or has no workers."""
+
+
+def _require_certificates(address: str) -> None:
+    """Refuse a tls:// address without certificates: Dask's client would fail half open, and log tracebacks."""
+    import dask.config
+    from distributed.security import Security
+
+    if not address.startswith("tls://") or dask.config.get("distributed.client.security-loader", None):
+        return
+    try:
+        has_context = Security().get_connection_args("client").get("ssl_context") is not None
+        problem = "" if has_context else "no certificate is configured"
+    except OSError as error:
+        problem = f"the certificates cannot be used: {error}"
+    if problem:
+        raise ClusterError(
+            f"{address} needs TLS, but {problem}; set distributed.comm.tls.ca-file and "
+            "distributed.comm.tls.client.cert and key in Dask's configuration, as docs/sweeps.md shows"
+        )
 
 
 class ClusterPool(Pool):
@@ -44,16 +84,24 @@ class ClusterPool(Pool):
             raise ClusterError(
                 "a cluster needs the package distributed; install it with `pip install 'firstlight[cluster]'`"
             ) from None
+        _require_certificates(address)
         self._address, self._worker = address, worker
+        self._running: dict[Any, Batch] = {}
+        self._quiet = contextlib.ExitStack()
+        self._quiet.enter_context(_quiet())
         try:
             self._client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
         except (OSError, ValueError) as error:
+            self._quiet.close()
             raise ClusterError(
                 f"no Dask scheduler answers at {address} ({error}); start one with `dask scheduler` and "
                 "workers with `dask worker ADDRESS`"
             ) from None
-        self._require_firstlight()
-        self._running: dict[Any, Batch] = {}
+        try:
+            self._require_firstlight()
+        except BaseException:
+            self.close()
+            raise
         self._alive = time.monotonic()
 
     @property
@@ -91,8 +139,13 @@ class ClusterPool(Pool):
         return [self._take(future) for future in list(self._running) if future.done()]
 
     def close(self) -> None:
-        self._client.cancel(list(self._running), force=True)
-        self._client.close(timeout=5)
+        # Of a lost scheduler there is nothing to cancel, and asking it would only wait.
+        with self._quiet, interrupts.deferred(), contextlib.suppress(OSError, CancelledError, TimeoutError):
+            if self._client.status == "running":
+                self._client.cancel(list(self._running), force=True)
+            self._running.clear()
+            self._client.close(timeout=5)
+            gc.collect()  # futures that nobody awaited are logged when they are collected
 
     def _take(self, future: Any) -> tuple[Batch, Result]:
         from distributed import KilledWorker
@@ -119,15 +172,16 @@ class ClusterPool(Pool):
 
     def _lost(self, error: BaseException) -> ClusterError:
         return ClusterError(
-            f"lost the scheduler at {self._address} ({type(error).__name__}); what is finished is kept, "
-            "run the sweep again to go on"
+            f"lost the scheduler at {self._address} ({type(error).__name__}); every point that had ended is "
+            "recorded, run the sweep again to go on"
         )
 
     def _require_firstlight(self) -> None:
-        found: Any = self._client.run(_version, on_error="return")
-        for worker, answer in found.items():
-            if isinstance(answer, BaseException):
-                self._client.close(timeout=5)
+        with self._reaching():
+            answers: Any = self._client.run(_version, on_error="return")
+        for worker, answer in answers.items():
+            # A worker that died before it answered says nothing about what is installed there.
+            if isinstance(answer, BaseException) and not isinstance(answer, OSError):
                 raise ClusterError(
                     f"worker {worker} cannot import firstlight ({answer}); install firstlight "
                     f"{firstlight.__version__} on every machine of the cluster"
