@@ -151,7 +151,7 @@ def test_tls_without_certificates_is_one_line():
 class Machines:
     """A scheduler and a worker as processes of their own, as on a cluster."""
 
-    def __init__(self, folder, *words: str, **settings: str) -> None:
+    def __init__(self, folder, *words, **settings: str) -> None:
         self.environment = {**os.environ, **settings}
         file = folder / "scheduler.json"
         self.scheduler = self._start(
@@ -186,7 +186,7 @@ def test_a_lost_scheduler_is_one_line_and_the_same_sweep_goes_on(cluster, tmp_pa
             if moment.done == 2:
                 machines.scheduler.kill()
 
-        with pytest.raises(ClusterError, match="lost the scheduler at tcp:.*every point that had ended is recorded"):
+        with pytest.raises(ClusterError, match=r"lost the scheduler at tcp:.*every point that had ended is recorded"):
             run_sweep(EIGHT, path, cluster=machines.address, progress=lose, worker=slow)
     assert capfd.readouterr().err == ""
     assert 2 <= finished(path) < 8
