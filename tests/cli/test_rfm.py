@@ -35,10 +35,17 @@ def test_regression_writes_a_page_and_a_model(cli, folder, table):
 def test_classification_as_json_and_a_safe_file(cli, folder, table):
     table[["a", "b", "sold"]].to_parquet(folder / "sales.parquet")
     words = ("rfm", "fit", "sales.parquet", "--target", "sold", "--folds", "2", "--update", "fact", "--json")
-    done = cli(*words, "--model", "m.safetensors", "--report", "r.html")
+    done = cli(*words, "--report", "r.html")
     assert done.code == 0, done.err
     assert done.json["RFM"]["scores"]["mean"] > 0.8
-    assert set(rfm.load(folder / "m.safetensors").predict(table[["a", "b"]])) == {"yes", "no"}
+    assert set(rfm.load(folder / "sales.rfm.safetensors").predict(table[["a", "b"]])) == {"yes", "no"}
+    assert not (folder / "sales.rfm.joblib").exists()
+
+
+def test_a_target_of_bytes_is_refused(cli, folder, table):
+    table.assign(sold=[b"yes", b"no"] * 45)[["a", "b", "sold"]].to_parquet(folder / "sales.parquet")
+    done = cli("rfm", "fit", "sales.parquet", "--target", "sold")
+    assert (done.code, "the target 'sold' holds bytes; give a column of numbers or of text" in done.err) == (2, True)
 
 
 def test_separators_packing_and_decimal_commas(folder, table):

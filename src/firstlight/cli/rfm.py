@@ -8,6 +8,7 @@ from cyclopts import App, Parameter
 from firstlight import interrupts
 from firstlight.cli import exits, screen, signals
 from firstlight.cli.options import JsonOption
+from firstlight.records.shorten import shorten
 
 app = App(name="rfm", help="Fit a kernel machine that learns features to a table.", sort_key=4)
 
@@ -30,8 +31,8 @@ def fit(
     model: Annotated[
         Path | None,
         Parameter(
-            help="Where the model goes [default: TABLE.rfm.joblib, the whole pipeline, pickled]. A .safetensors "
-            "file holds the estimator alone, for tables of numbers without gaps."
+            help="Where the model goes [default: TABLE.rfm.safetensors for a table of numbers without gaps, which "
+            "rfm.load reads and nothing executes; else TABLE.rfm.joblib, the whole pipeline, pickled]."
         ),
     ] = None,
     json: JsonOption = False,
@@ -44,13 +45,15 @@ def fit(
     from firstlight.rfm.page import write_page
 
     page = report or table.with_suffix(".rfm.html")
-    kept = model or table.with_suffix(".rfm.joblib")
+    frame = read_table(table)
+    kept = model or table.with_suffix(".rfm.joblib" if _prepared(frame, target) else ".rfm.safetensors")
     if kept.suffix not in (".joblib", ".safetensors"):
         raise exits.UserError(f"--model: a .joblib or .safetensors file, got {kept.name}")
     signals.resumes(lambda: "a fit keeps nothing before it ends; the same command starts it again")
-    frame = read_table(table)
-    if kept.suffix == ".safetensors":
-        _only_numbers(frame, target)
+    if kept.suffix == ".safetensors" and (names := _prepared(frame, target)):
+        raise exits.UserError(
+            f"--model: a .safetensors file cannot hold what fills and encodes {shorten(', '.join(names))}; use .joblib"
+        )
     count = 3 * folds + 1
     with Bar("fits") as bar:
 
@@ -70,13 +73,10 @@ def fit(
     return exits.OK
 
 
-def _only_numbers(frame, target: str) -> None:
+def _prepared(frame, target: str) -> list[str]:
+    """The columns that the pipeline fills or encodes before the estimator sees them."""
     columns = frame.drop(columns=[target], errors="ignore")
-    bad = [str(name) for name in columns if columns[name].dtype.kind not in "fiub" or columns[name].isna().any()]
-    if bad:
-        raise exits.UserError(
-            f"--model: a .safetensors file cannot hold what fills and encodes {', '.join(bad)}; use .joblib"
-        )
+    return [str(name) for name in columns if columns[name].dtype.kind not in "fiub" or columns[name].isna().any()]
 
 
 def _write_model(found, path: Path) -> None:

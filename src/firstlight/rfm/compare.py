@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
 
@@ -166,6 +167,9 @@ def _split_off(frame: Any, target: str, task: str) -> tuple[Any, Any, str]:
     y = plain_columns(y.to_frame(target))[target] if y.dtype.kind not in "mM" else y
     if y.dtype.kind in "mM":
         raise ValueError(f"the target {target!r} holds dates; give a column of numbers, such as days, or of labels")
+    other = [type(label).__name__ for label in y.unique() if not isinstance(label, bool | str | np.bool_ | Real)]
+    if other:
+        raise ValueError(f"the target {target!r} holds {other[0]}; give a column of numbers or of text")
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise ValueError(f"the target {target!r} holds infinities; leave out those rows")
     if task == "auto":

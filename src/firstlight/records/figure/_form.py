@@ -112,8 +112,13 @@ class _Panels(Form):
     panels: Annotated[list[dict[str, Any]], Len(1)]
 
 
-def _numbers(*shape: int | str, optional: bool = False, **bounds: float) -> Tensor:
+def _numbers(*shape: int | str, optional: bool = False, **bounds: float | int) -> Tensor:
     return Tensor(shape, ("b", "i", "u", "f"), finite=False, optional=optional, **bounds)
+
+
+def _places(length: str) -> Tensor:
+    # The middle between two places must be a number too.
+    return Tensor((length,), ("i", "u", "f"), low=-1e300, high=1e300)
 
 
 def _lines(group: str, lines: list[_Line], length: int | str | None = None) -> dict[str, Tensor]:
@@ -136,7 +141,7 @@ def _bars(meta: _Bars) -> dict[str, Tensor]:
 
 def _histogram(meta: _Histogram) -> dict[str, Tensor]:
     counts = {f"counts{j}": _numbers("bins") for j in range(len(meta.labels))}
-    return {"edges": Tensor(("edges",), ("i", "f")), **counts, **_lines("theory", meta.theory)}
+    return {"edges": _places("edges"), **counts, **_lines("theory", meta.theory)}
 
 
 def _heatmap(meta: _Heatmap) -> dict[str, Tensor]:
@@ -145,7 +150,7 @@ def _heatmap(meta: _Heatmap) -> dict[str, Tensor]:
 
 
 def _phase(meta: _Phase) -> dict[str, Tensor]:
-    places = {"x": _numbers("x"), "y": _numbers("y")}
+    places = {"x": _places("x"), "y": _places("y")}
     return {**places, "rate": _numbers("y", "x", low=0, high=1), **_lines("theory", meta.theory)}
 
 
@@ -153,7 +158,7 @@ _KINDS: dict[str, tuple[type[Form], Callable[[Any], dict[str, Tensor]]]] = {
     "curves": (_Curves, lambda meta: _lines("series", meta.series)),
     "staircase": (
         _Staircase,
-        lambda meta: _lines("series", meta.series) | {"levels": _numbers("levels"), "jumps": _numbers("jumps")},
+        lambda meta: _lines("series", meta.series) | {"levels": _numbers("levels"), "jumps": _places("jumps")},
     ),
     "scatter": (_Scatter, lambda meta: _lines("series", meta.series) | _lines("fits", meta.fits)),
     "spectrum": (_Spectrum, _spectrum),
@@ -184,6 +189,9 @@ def check(header: Mapping[str, Any], arrays: Arrays) -> None:
         raise ValueError(f"a figure of kind {head.kind} needs the axis value; received none")
     if head.kind == "staircase" and sizes["levels"] != sizes["jumps"] + 1:
         raise ValueError(f"{sizes['jumps']} jumps need {sizes['jumps'] + 1} levels; received {sizes['levels']}")
+    for name in {"staircase": ("jumps",), "phase": ("x", "y"), "histogram": ("edges",)}.get(head.kind, ()):
+        if not (np.diff(arrays[name]) >= 0).all():
+            raise ValueError(f"array {name!r} must increase; received other numbers")
     if head.kind == "histogram" and sizes.get("bins", sizes["edges"] - 1) != sizes["edges"] - 1:
         raise ValueError(f"{sizes['edges']} edges make {sizes['edges'] - 1} bins; received {sizes['bins']}")
 
