@@ -31,7 +31,23 @@ WORDS = (
     "train_loss", "test_accuracy", "\ud800", "a\udfffb", "\x00", "\n\n", "é" * 900, "🜁" * 900, "../../etc/passwd",
     "nowhere.npz", "true", "NaN", "1e999", "{}", "[[[", "'", '"', "\\",
 )  # fmt: skip
-KEYS = ("", "kind", "width", "widths", "x" * 3000, "\ud800", "a.b", "\n", "é", "__class__", "W", "V", "0", "model", "task")
+KEYS = (
+    "",
+    "kind",
+    "width",
+    "widths",
+    "x" * 3000,
+    "\ud800",
+    "a.b",
+    "\n",
+    "é",
+    "__class__",
+    "W",
+    "V",
+    "0",
+    "model",
+    "task",
+)
 
 
 def leaves(model: type[BaseModel] = RunSpec, prefix: str = "") -> list[str]:

@@ -9,14 +9,25 @@ import annotated_types
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
+from firstlight.records.shorten import shorten
 from firstlight.records.suggestion import closest
+
+_LINE, _LINE_BYTES, _BYTES = 500, 900, 1900
+_EXPLAINED = 20
 
 
 class SpecError(ValueError):
-    """A run specification that cannot be used; `problems` holds one line for each thing to mend."""
+    """A run specification that cannot be used; `problems` holds one line for each thing to mend.
+
+    Long lines are cut in the middle and lines beyond 2 KB are counted, whatever a file holds:
+
+    >>> error = SpecError([f"field {i}: " + "x" * 10**6 for i in range(9)])
+    >>> len(str(error)) < 2048, error.problems[-1]
+    (True, '… and 6 more')
+    """
 
     def __init__(self, problems: Sequence[str]) -> None:
-        self.problems = tuple(problems)
+        self.problems = _bounded(problems)
         super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[type["SpecError"], tuple[tuple[str, ...]]]:
@@ -35,7 +46,9 @@ class Place(NamedTuple):
 
 def explain(error: ValidationError, model: type[BaseModel]) -> SpecError:
     """The problems pydantic found in a `model`, in a user's words."""
-    return SpecError([_line(problem, model) for problem in error.errors(include_url=False)])
+    problems = error.errors(include_url=False)
+    lines = [_line(problem, model) for problem in problems[:_EXPLAINED]]
+    return SpecError([*lines, *([_more(len(problems) - _EXPLAINED)] if len(problems) > _EXPLAINED else [])])
 
 
 def locate(model: type[BaseModel], location: Sequence[int | str]) -> Place:
@@ -95,6 +108,30 @@ def allowed(annotation: Any, constraints: Sequence[Any] = ()) -> str:
         return f"a table of names (each {allowed(arguments[1])})"
     names = {int: "a whole number", float: "a finite number", bool: "true or false", str: "text"}
     return names.get(annotation, "something else") + _bounds(constraints)
+
+
+def _bounded(problems: Sequence[str]) -> tuple[str, ...]:
+    lines: list[str] = []
+    room = _BYTES
+    for i, problem in enumerate(problems):
+        line = _printable(shorten(problem, _LINE))
+        if len(line.encode()) > _LINE_BYTES:
+            line = shorten(line, _LINE_BYTES // 4)
+        room -= len(line.encode()) + 1
+        if room < 0:
+            return (*lines, _more(len(problems) - i))
+        lines.append(line)
+    return tuple(lines)
+
+
+def _more(count: int) -> str:
+    return f"… and {count} more"
+
+
+def _printable(text: str) -> str:
+    """The text on one line, with control characters and halves of characters written as escapes."""
+    escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return text if text.isprintable() else "".join(escaped)
 
 
 def _line(problem: Any, model: type[BaseModel]) -> str:
@@ -198,6 +235,9 @@ def _meant(given: Any, choices: Sequence[Any]) -> str:
 def _short(value: Any, limit: int = 70) -> str:
     try:
         text = json.dumps(value, ensure_ascii=False, default=str)
-    except (TypeError, ValueError):
-        text = repr(value)
+    except (TypeError, ValueError, RecursionError):
+        try:
+            text = repr(value)
+        except (ValueError, RecursionError):  # a number of over 4300 digits, or lists without end
+            text = type(value).__name__
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
