@@ -27,9 +27,9 @@ REALS = (0.0, -0.0, 0.5, 1.0, 1e-300, 1e300, 5e-324, -1.5, float("inf"), float("
 WORDS = (
     "", " ", "Z5", "Z0", "Z5000", "Z1", "S5", "A4", "D7", "Q8", "F21", "SL2(3)", "Z2^12", "Z1^999999999", "Z999999999",
     "Z5x", "xxx", "x" * 5000, "Z2x" * 3000 + "Z2", "quadratic", "relu", "quadratc", "norms", "li2", "fact", "agf",
-    "cogo", "manifold", "deep", "two_layer", "parity", "group", "arrays", "sgd", "muon", "adam", "summed", "template", "cosine",
-    "train_loss", "test_accuracy", "\ud800", "a\udfffb", "\x00", "\n\n", "é" * 900, "🜁" * 900, "../../etc/passwd",
-    "nowhere.npz", "true", "NaN", "1e999", "{}", "[[[", "'", '"', "\\",
+    "cogo", "manifold", "deep", "two_layer", "parity", "group", "arrays", "sgd", "muon", "adam", "summed", "template",
+    "cosine", "train_loss", "test_accuracy", "\ud800", "a\udfffb", "\x00", "\n\n", "é" * 900, "🜁" * 900,
+    "../../etc/passwd", "nowhere.npz", "true", "NaN", "1e999", "{}", "[[[", "'", '"', "\\",
 )  # fmt: skip
 KEYS = (
     "",

@@ -49,3 +49,36 @@ def show_run(facts: dict[str, Any]) -> None:
             ("run", facts["id"][:12], "in the store: " + facts["stored"] if facts["stored"] != "new" else "new"),
         ],
     )
+
+
+def announce(expected: Any) -> None:
+    """Say on stderr what a sweep will take, before it starts."""
+    if expected.left:
+        screen.err().print(
+            f"{expected.left} of {expected.points} points to run, {_memory(expected)}, "
+            f"about {screen.duration(expected.seconds)}"
+        )
+
+
+def show_sweep(expected: Any) -> None:
+    """Print what a sweep would take as a small table."""
+    from firstlight.runs import size
+
+    done = expected.points - expected.left
+    screen.print_table(
+        ("estimate", "about", ""),
+        [
+            ("points", f"{expected.points:,}", f"{expected.left:,} to run, {done:,} in the store"),
+            ("memory", size(expected.memory * (expected.workers or 1)), _memory(expected)),
+            ("disk", size(expected.disk), ""),
+            ("time", screen.duration(expected.seconds), "to a factor of three"),
+        ],
+    )
+
+
+def _memory(expected: Any) -> str:
+    from firstlight.runs import size
+
+    if expected.workers is None:
+        return f"{size(expected.memory)} for each worker of the cluster"
+    return f"{expected.workers} worker{'s' * (expected.workers != 1)} of {size(expected.memory)}"

@@ -6,7 +6,17 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from firstlight.cli import exits, screen, signals
-from firstlight.cli.options import DataOption, JsonOption, SetOption, StoreOption, WaitOption, data_path, store_path
+from firstlight.cli.options import (
+    AllowLargeOption,
+    DataOption,
+    DryRunOption,
+    JsonOption,
+    SetOption,
+    StoreOption,
+    WaitOption,
+    data_path,
+    store_path,
+)
 
 _SHOWN = 40
 
@@ -27,32 +37,30 @@ def sweep(
         bool, Parameter(negative="", help="Keep the final weights of every point in the store.")
     ] = False,
     data: DataOption = None,
+    allow_large: AllowLargeOption = False,
+    dry_run: DryRunOption = False,
     csv: Annotated[Path | None, Parameter(help="Write the table of all points to this file.")] = None,
     json: JsonOption = False,
 ) -> int:
     """Train many runs: every combination of a grid and seeds. What is already in the store is not trained again."""
+    from firstlight.cli.estimate import announce
     from firstlight.cli.progress import Bar, SweepProgress
 
     where, folder = store_path(store), data_path(data)
+    options = {"jobs": jobs, "cluster": cluster, "force": force, "keep_weights": keep_weights}
+    options |= {"data": folder, "allow_large": allow_large}
+    if dry_run:
+        return _estimated(spec, set_ or [], where, json, options)
     signals.resumes(lambda: f"every point that has ended is in {where}; the same command does the rest")
     with Bar("points") as bar:
         from firstlight.runs import writing
         from firstlight.sweeps import ClusterError, SweepInterrupted, load_sweep, run_sweep
 
         wanted = load_sweep(spec, set_ or [])
-        wanted.expand(folder)
+        wanted.expand(folder, allow_large=allow_large)
         try:
             with writing(where, wait=wait) as kept:
-                result = run_sweep(
-                    wanted,
-                    kept,
-                    jobs=jobs,
-                    cluster=cluster,
-                    force=force,
-                    keep_weights=keep_weights,
-                    data=folder,
-                    progress=SweepProgress(bar),
-                )
+                result = run_sweep(wanted, kept, progress=SweepProgress(bar), on_estimate=announce, **options)
         except SweepInterrupted as stopped:
             raise exits.Interrupted(
                 f"{stopped.done} of {stopped.total} points are in {where}; the same command does the rest"
@@ -66,6 +74,17 @@ def sweep(
     else:
         _tell(result, where)
     return exits.OK if all(record and record.status == "finished" for record in result.records) else exits.DIFFERS
+
+
+def _estimated(spec: Path, overrides: list[str], where: Path, json: bool, options: dict[str, Any]) -> int:
+    """Print what a sweep would take; one that would be refused is refused after that."""
+    from firstlight.cli.estimate import show_sweep
+    from firstlight.sweeps import load_sweep, preview_sweep
+
+    wanted = load_sweep(spec, overrides)
+    shown = (lambda expected: screen.print_json(expected.model_dump())) if json else show_sweep
+    preview_sweep(wanted, where, on_estimate=shown, **options)
+    return exits.OK
 
 
 def _write_csv(frame: Any, path: Path) -> None:

@@ -9,20 +9,24 @@
 """
 
 from firstlight.sweeps._cluster import ClusterError
+from firstlight.sweeps._estimate import SweepEstimate, estimate_sweep
 from firstlight.sweeps._pool import WorkerDied
 from firstlight.sweeps._progress import SweepProgress
 from firstlight.sweeps._spec import Sweep, load_sweep, sweep_from_mapping
-from firstlight.sweeps._sweep import SweepInterrupted, SweepResult, collect, run_sweep
+from firstlight.sweeps._sweep import SweepInterrupted, SweepResult, collect, preview_sweep, run_sweep
 
 __all__ = [
     "ClusterError",
     "Sweep",
+    "SweepEstimate",
     "SweepInterrupted",
     "SweepProgress",
     "SweepResult",
     "WorkerDied",
     "collect",
+    "estimate_sweep",
     "load_sweep",
+    "preview_sweep",
     "run_sweep",
     "sweep_from_mapping",
 ]

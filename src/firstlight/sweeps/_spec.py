@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,8 +43,16 @@ def _lists(grid: Any) -> Any:
     return grid
 
 
+MOST_POINTS = 1_000_000
+"""Points of a sweep; each is a spec that is held in memory and written to the store."""
+
+
 def _counted(seeds: Any) -> Any:
-    return range(seeds) if isinstance(seeds, int) and not isinstance(seeds, bool) and seeds > 0 else seeds
+    if not isinstance(seeds, int) or isinstance(seeds, bool) or seeds <= 0:
+        return seeds
+    if seeds > MOST_POINTS:
+        raise ValueError(f"a sweep has at most {MOST_POINTS:,} points; use fewer seeds")
+    return range(seeds)
 
 
 Point = Annotated[dict[str, Any], BeforeValidator(_flat)]
@@ -89,13 +98,17 @@ class Sweep(Frozen):
         found = dict.fromkeys([*(field for point in self.points for field in point), *self.grid])
         return tuple(field for field in found if field != "seed")
 
-    def expand(self, data: str | os.PathLike[str] | None = None) -> list[RunSpec]:
+    def expand(self, data: str | os.PathLike[str] | None = None, *, allow_large: bool = False) -> list[RunSpec]:
         """The runs of the sweep, each once, checked; a `SpecError` has one line per kind of mistake.
 
         >>> Sweep(grid={"task.group": ["Z5", "ZZ"]}, seeds=4).expand()
         Traceback (most recent call last):
         firstlight.records.explain.SpecError: task.group: unknown group 'ZZ'; ... (in 4 of 8 points)
         """
+        sizes = [len(self.points) or 1, *map(len, self.grid.values()), len(self.seeds) or 1]
+        if math.prod(sizes) > MOST_POINTS:
+            told = f"the sweep has {math.prod(sizes):,} points ({' × '.join(map(str, sizes))}), and at most"
+            raise SpecError([f"grid: {told} {MOST_POINTS:,} are allowed; use fewer values, or several sweeps"])
         specs: dict[str, RunSpec] = {}
         problems: Counter[str] = Counter()
         changes = list(self._changes())
@@ -110,7 +123,8 @@ class Sweep(Frozen):
         ruled = Counter(spec.stop for spec in specs.values() if spec.stop)
         for stop, count in ruled.items():
             try:
-                runs.resolve(next(spec for spec in specs.values() if spec.stop == stop), data)
+                ruling = next(spec for spec in specs.values() if spec.stop == stop)
+                runs.resolve(ruling, data, allow_large=allow_large)
             except SpecError as error:
                 problems.update(dict.fromkeys(error.problems, count))
         if problems:

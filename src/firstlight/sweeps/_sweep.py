@@ -3,7 +3,7 @@
 import contextlib
 import functools
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from firstlight.runs import OVER, Outcome, keep, writing
 from firstlight.sweeps._batches import cut
 from firstlight.sweeps._cluster import ClusterPool
 from firstlight.sweeps._drive import drive
+from firstlight.sweeps._estimate import SweepEstimate, check_sweep, estimate_sweep
 from firstlight.sweeps._local import LocalPool, default_jobs
 from firstlight.sweeps._pool import Pool
 from firstlight.sweeps._progress import ProgressOption, Reporter
@@ -80,6 +81,8 @@ def run_sweep(
     data: Path | None = None,
     progress: ProgressOption = "auto",
     worker: Worker | None = None,
+    allow_large: bool = False,
+    on_estimate: Callable[[SweepEstimate], None] | None = None,
 ) -> SweepResult:
     """Run every point of a sweep that is not done yet, on all cores or on a Dask cluster.
 
@@ -97,13 +100,22 @@ def run_sweep(
     - `data`: the folder of arrays that specs name, as the workers see it.
     - `progress`: `"auto"` (a bar on a terminal), `"off"`, or a callback.
     - `worker`: what runs a batch of specs and returns an `Outcome` for each; training, by default.
+    - `allow_large`: try also what does not fit into memory or on the disk. The workers of a cluster look at their own
+      memory.
+    - `on_estimate`: called with what the sweep will take, before it starts.
     """
-    specs = sweep.expand(data)
+    specs = sweep.expand(data, allow_large=allow_large)
     worker = worker or functools.partial(
-        run_points, data=None if data is None else os.fspath(data), keep_weights=keep_weights
+        run_points,
+        data=None if data is None else os.fspath(data),
+        keep_weights=keep_weights,
+        allow_large=allow_large or cluster is None,  # on this machine the whole sweep is checked here
     )
     with contextlib.nullcontext() if store is None else writing(store) as kept:
         ledger = _Ledger(kept, specs, force, progress)
+        workers = None if cluster is not None else worker_count(jobs, len(ledger.left))
+        expected = estimate_sweep(ledger.left, len(specs), workers, keep_weights=keep_weights, data=data)
+        _announce(expected, ledger.left, on_estimate, data, None if kept is None else kept.path, allow_large)
         try:
             if ledger.left:
                 with contextlib.closing(_pool(len(ledger.left), worker, jobs, cluster)) as pool:
@@ -115,6 +127,47 @@ def run_sweep(
     return SweepResult(sweep, tuple(specs), ledger.in_order())
 
 
+def preview_sweep(
+    sweep: Sweep,
+    store: Path | None = None,
+    *,
+    jobs: int | None = None,
+    cluster: str | None = None,
+    force: bool = False,
+    keep_weights: bool = False,
+    data: Path | None = None,
+    allow_large: bool = False,
+    on_estimate: Callable[[SweepEstimate], None] | None = None,
+) -> SweepEstimate:
+    """What `run_sweep` with these arguments would take; it raises where that would, and writes nothing.
+
+    >>> preview_sweep(Sweep(seeds=3)).left
+    3
+    """
+    specs = left = sweep.expand(data, allow_large=allow_large)
+    if store is not None and not force and os.path.exists(store):
+        with Store(store) as opened:
+            left = [spec for spec in specs if opened.run_status(spec) not in OVER]
+    workers = None if cluster is not None else worker_count(jobs, len(left))
+    expected = estimate_sweep(left, len(specs), workers, keep_weights=keep_weights, data=data)
+    _announce(expected, left, on_estimate, data, store, allow_large)
+    return expected
+
+
+def _announce(
+    expected: SweepEstimate,
+    left: Sequence[RunSpec],
+    on_estimate: Callable[[SweepEstimate], None] | None,
+    data: Path | None,
+    store: Path | None,
+    allow_large: bool,
+) -> None:
+    if on_estimate is not None:
+        on_estimate(expected)
+    if not allow_large:
+        check_sweep(expected, left, data, store)
+
+
 def collect(sweep: Sweep, store: Store | Path, data: Path | None = None) -> SweepResult:
     """What a store holds of a sweep, also while it is running."""
     with contextlib.nullcontext(store) if isinstance(store, Store) else Store(store) as opened:
@@ -124,11 +177,16 @@ def collect(sweep: Sweep, store: Store | Path, data: Path | None = None) -> Swee
 
 
 def _pool(points: int, worker: Worker, jobs: int | None, cluster: str | None) -> Pool:
-    if jobs is not None and jobs < 1:
-        raise ValueError(f"jobs must be at least 1, got {jobs}; leave it out for one per core")
     if cluster is not None:
         return ClusterPool(cluster, worker)
-    return LocalPool(min(jobs or default_jobs(), points), worker)
+    return LocalPool(worker_count(jobs, points), worker)
+
+
+def worker_count(jobs: int | None, points: int) -> int:
+    """Worker processes on this machine for so many points: as asked for, else one per core."""
+    if jobs is not None and jobs < 1:
+        raise ValueError(f"jobs must be at least 1, got {jobs}; leave it out for one per core")
+    return max(min(jobs or default_jobs(), points), 1)
 
 
 class _Ledger:

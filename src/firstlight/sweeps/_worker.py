@@ -19,8 +19,10 @@ def environment(threads: int) -> dict[str, str]:
     return {**dict.fromkeys(names, str(threads)), "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
 
 
-def run_points(specs: Sequence[RunSpec], data: str | None = None, keep_weights: bool = False) -> list[Any]:
+def run_points(
+    specs: Sequence[RunSpec], data: str | None = None, keep_weights: bool = False, allow_large: bool = False
+) -> list[Any]:
     """Train a batch without telling anyone but the caller."""
     from firstlight import runs
 
-    return runs.compute(specs, data=data, progress="off", keep_weights=keep_weights)
+    return runs.compute(specs, data=data, progress="off", keep_weights=keep_weights, allow_large=allow_large)
