@@ -6,7 +6,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from firstlight.cli import exits
-from firstlight.cli.options import StoreOption, store_path
+from firstlight.cli.options import StoreOption, existing_store
 
 
 def report(
@@ -21,7 +21,7 @@ def report(
     from firstlight.cli.pages import claim_figures, run_pages
     from firstlight.records import Store
 
-    with Store(store_path(store)) as kept:
+    with Store(existing_store(store)) as kept:
         views, figures = run_pages(kept.runs())
         claims = kept.claims()
         figures |= claim_figures(kept, claims)

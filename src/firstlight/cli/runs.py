@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import App, Parameter
 
 from firstlight.cli import exits, screen
-from firstlight.cli.options import JsonOption, StoreOption, WaitOption, existing_store, store_path
+from firstlight.cli.options import JsonOption, StoreOption, WaitOption, existing_store
 from firstlight.cli.run import summary
 
 app = App(name="runs", help="Look at, compare, export and delete runs in the store.", sort_key=4)
@@ -28,7 +28,7 @@ def list_runs(
     """List runs, oldest first."""
     from firstlight.records import Store
 
-    with Store(store_path(store)) as kept:
+    with Store(existing_store(store)) as kept:
         records = kept.runs(status)
     if json:
         screen.print_json([summary(record) for record in records])
@@ -54,7 +54,7 @@ def show(id: RunId, /, *, store: StoreOption = None, json: JsonOption = False) -
     """Show what came of a run: its story, its curves, and what its spec changed."""
     from firstlight.records import Store, dump_toml
 
-    with Store(store_path(store)) as kept:
+    with Store(existing_store(store)) as kept:
         record = kept.get_run(id)
     if json:
         screen.print_json(summary(record) | {"table": record.table.to_json()})
@@ -77,7 +77,7 @@ def compare(*ids: RunId, store: StoreOption = None, json: JsonOption = False) ->
 
     if len(ids) < 2:
         raise exits.UserError(f"compare needs at least two runs; got {len(ids)}. `firstlight runs list` shows them")
-    with Store(store_path(store)) as kept:
+    with Store(existing_store(store)) as kept:
         records = [kept.get_run(id) for id in ids]
     differing = _differences([record.spec for record in records])
     outcome = {name: [_outcome(record)[name] for record in records] for name in _outcome(records[0])}
@@ -101,7 +101,7 @@ def export(
     """Write a run as JSON, TOML, CSV and safetensors files, which need no firstlight to be read."""
     from firstlight.records import Store
 
-    with Store(store_path(store)) as kept:
+    with Store(existing_store(store)) as kept:
         print(kept.export_run(id, folder))
     return exits.OK
 

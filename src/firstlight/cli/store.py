@@ -5,7 +5,7 @@ from typing import Annotated
 from cyclopts import App, Parameter
 
 from firstlight.cli import exits, screen
-from firstlight.cli.options import JsonOption, WaitOption, existing_store, store_path
+from firstlight.cli.options import JsonOption, WaitOption, existing_store
 
 app = App(name="store", help="Check the store, save what is readable of a damaged one, tidy it.", sort_key=8)
 
@@ -22,7 +22,7 @@ def check(path: StorePath = None, /, *, json: JsonOption = False) -> int:
 
     from firstlight.records import check_store
 
-    report = check_store(store_path(path))
+    report = check_store(existing_store(path))
     if json:
         screen.print_json(asdict(report) | {"path": str(report.path), "counts": dict(report.counts), "ok": report.ok})
     else:
