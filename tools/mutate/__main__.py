@@ -2,19 +2,14 @@
 
 import argparse
 import json
-import queue
-import shutil
 import sys
-import tempfile
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict
-from pathlib import Path
 
 from tools.mutate.mutants import Mutant, draw, equivalents
 from tools.mutate.recording import ROOT, STATE, Recording, digest, record, test_files
-from tools.mutate.trial import Outcome, copy_tree, trial
+from tools.mutate.trial import Outcome, Workshop
 
 TARGET = 0.97
 RESULTS = STATE / "results.json"
@@ -55,40 +50,27 @@ def try_all(mutants: list[Mutant], recording: Recording, jobs: int) -> dict[str,
     left = [mutant for mutant in mutants if mutant.key not in done]
     if done:
         print(f"{len(done)} of {len(mutants)} mutants are known from an earlier run")
-    folder = Path(tempfile.mkdtemp(prefix="firstlight-mutate-"))
-    trees: queue.Queue[Path] = queue.Queue()
-    stop = threading.Event()
-    for i in range(min(jobs, len(left))):
-        trees.put(copy_tree(folder / str(i)))
-
-    def one(mutant: Mutant) -> tuple[Mutant, Outcome | None]:
-        if stop.is_set():
-            return mutant, None
-        tree = trees.get()
-        try:
-            return mutant, trial(mutant, tree, recording)
-        finally:
-            trees.put(tree)
-
-    start = time.monotonic()
+    start, workshop = time.monotonic(), Workshop(recording, min(jobs, len(left)))
     pool = ThreadPoolExecutor(max(1, jobs))
     try:
-        for n, future in enumerate(as_completed([pool.submit(one, mutant) for mutant in left]), 1):
+        for n, future in enumerate(as_completed({pool.submit(_tried, workshop, mutant) for mutant in left}), 1):
             mutant, outcome = future.result()
-            if outcome is None:
-                continue
             done[mutant.key] = outcome
             results.put(mutant, outcome)
-            rest = (time.monotonic() - start) / n * (len(left) - n)
-            print(f"{n}/{len(left)}  {outcome.status:8}  {mutant.file}:{mutant.change.line}  {rest / 60:.0f} min left",
-                  flush=True)  # fmt: skip
+            rest = (time.monotonic() - start) / n * (len(left) - n) / 60
+            line = f"{outcome.status:8}  {mutant.file}:{mutant.change.line}"
+            print(f"{n}/{len(left)}  {line}  {rest:.0f} min left", flush=True)
     except KeyboardInterrupt:
         print("stopped; the same command goes on from here", file=sys.stderr)
-        stop.set()
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-        shutil.rmtree(folder, ignore_errors=True)
+        pool.shutdown(wait=False, cancel_futures=True)
+        workshop.close()
+        pool.shutdown()
     return done
+
+
+def _tried(workshop: Workshop, mutant: Mutant) -> tuple[Mutant, Outcome]:
+    return mutant, workshop.trial(mutant)
 
 
 def report(mutants: list[Mutant], outcomes: dict[str, Outcome]) -> bool:

@@ -1,11 +1,13 @@
 """Run the tests of one mutant in a copy of the tree; the working tree is never changed."""
 
 import os
+import queue
 import re
 import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,16 +57,35 @@ def chosen_tests(mutant: Mutant, recording: Recording, longest: float = LONGEST)
     return chosen
 
 
-def trial(mutant: Mutant, tree: Path, recording: Recording) -> Outcome:
-    """Write the mutant into a copy of the tree, run its tests until one fails, and put the source back."""
-    tests = chosen_tests(mutant, recording)
-    path = tree / mutant.file
-    text = (ROOT / mutant.file).read_text(encoding="utf-8")
-    _write(path, changed(text, mutant.change))
-    try:
-        return _run(tests, tree, 3 * sum(recording.seconds[test] for test in tests) + SPARE)
-    finally:
-        _write(path, text)
+class Workshop:
+    """Copies of the tree, in each of which one mutant at a time is tried; `close` ends what still runs."""
+
+    def __init__(self, recording: Recording, copies: int) -> None:
+        self._recording = recording
+        self._folder = Path(tempfile.mkdtemp(prefix="firstlight-mutate-"))
+        self._trees: queue.Queue[Path] = queue.Queue()
+        self._running: set[subprocess.Popen] = set()
+        for i in range(copies):
+            self._trees.put(copy_tree(self._folder / str(i)))
+
+    def trial(self, mutant: Mutant) -> Outcome:
+        """Write the mutant into a copy of the tree, run its tests until one fails, and put the source back."""
+        tests = chosen_tests(mutant, self._recording)
+        seconds = 3 * sum(self._recording.seconds[test] for test in tests) + SPARE
+        text = (ROOT / mutant.file).read_text(encoding="utf-8")
+        tree = self._trees.get()
+        _write(tree / mutant.file, changed(text, mutant.change))
+        try:
+            return _run(tests, tree, seconds, self._running)
+        finally:
+            _write(tree / mutant.file, text)
+            self._trees.put(tree)
+
+    def close(self) -> None:
+        """End the tests that run, and remove the copies."""
+        for process in list(self._running):
+            _end(process)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _write(path: Path, text: str) -> None:
@@ -74,36 +95,37 @@ def _write(path: Path, text: str) -> None:
         stale.unlink()
 
 
-def _run(tests: Sequence[str], tree: Path, seconds: float) -> Outcome:
+def _run(tests: Sequence[str], tree: Path, seconds: float, running: set[subprocess.Popen]) -> Outcome:
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tree / "src"), os.environ.get("PYTHONPATH", "")])}
     environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(STATE / "xla"))
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-x",
-        "-p",
-        "no:cacheprovider",
-        "--tb=no",
-        f"--timeout={seconds:.0f}",
-        *tests,
-    ]
+    options = ["-x", "-p", "no:cacheprovider", "--tb=no", f"--timeout={seconds:.0f}"]
     # A group of its own: Ctrl-C is for this program, which then ends its children.
     process = subprocess.Popen(
-        command, cwd=tree, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        [sys.executable, "-m", "pytest", *options, *tests],
+        cwd=tree,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
         start_new_session=True,
-    )  # fmt: skip
+    )
+    running.add(process)
     try:
         output, _ = process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired:
         return Outcome("timeout", tests=len(tests))
     finally:
-        if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        _end(process)
+        running.discard(process)
     failed = re.findall(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", output, re.MULTILINE)
     if process.returncode == 0:
         return Outcome("survived", tests=len(tests))
     if failed and process.returncode in (1, 2, 4):
         return Outcome("killed", failed[0], len(tests))
     return Outcome("error", output[-2000:], len(tests))
+
+
+def _end(process: subprocess.Popen) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
