@@ -52,6 +52,8 @@ def test_states_follow_the_budget():
         assert layer.alignments["FACT"] > 0.995
     history = watch.history()
     assert list(history["step"].unique()) == [1, 400, 800]
+    assert history.index.tolist() == list(range(6))
+    assert list(history.columns[:2]) == ["step", "layer"]
     assert watch.figure_data("√AGOP").kind == "curves"
 
 

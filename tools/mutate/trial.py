@@ -3,6 +3,7 @@
 import os
 import queue
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,10 @@ LONGEST = 120.0
 
 SPARE = 120.0
 """Seconds to start and to wait in, beside three times what the tests need."""
+
+
+MEMORY = 6 * 2**30
+"""Bytes of data that the tests of one mutant may hold."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +114,7 @@ def _run(tests: Sequence[str], tree: Path, seconds: float, running: set[subproce
         text=True,
         start_new_session=True,
     )
+    _limit_memory(process.pid)
     running.add(process)
     try:
         output, _ = process.communicate(timeout=seconds)
@@ -123,6 +129,12 @@ def _run(tests: Sequence[str], tree: Path, seconds: float, running: set[subproce
     if failed and process.returncode in (1, 2, 4):
         return Outcome("killed", failed[0], len(tests))
     return Outcome("error", output[-2000:], len(tests))
+
+
+def _limit_memory(process: int) -> None:
+    """A loop that no longer ends may fill a list: let it fail before the machine does, where the system can."""
+    if hasattr(resource, "prlimit"):
+        resource.prlimit(process, resource.RLIMIT_DATA, (MEMORY, MEMORY))
 
 
 def _end(process: subprocess.Popen) -> None:

@@ -9,7 +9,7 @@ import pytest
 from firstlight import features, models, runs, tasks
 from firstlight.records import spec_from_mapping
 from firstlight.theories import fact
-from firstlight.theories.fact import lens, thin
+from firstlight.theories.fact import lens, separation, thin
 from tests.tolerances import rounding
 
 
@@ -178,3 +178,18 @@ def test_correlations_of_thin_matrices_do_not_depend_on_their_size(size):
     expected = np.corrcoef(A.astype(float).ravel(), B.astype(float).ravel())[0, 1]
     got = thin.Thin(jnp.asarray(size * A, jnp.float32)).pearson(thin.Thin(jnp.asarray(B)))
     assert float(got) == pytest.approx(expected, rel=0, abs=rounding(1, 16, np.float32))
+
+
+def test_damped_steps_lower_the_loss_from_every_random_start():
+    """Undamped Gauss–Newton steps overshoot from here and leave a hundredth of the loss or more at most starts."""
+    problem = fact.Separation.of(tau=0.5, p=0.5, weight_decay=1e-3)
+    start = np.random.default_rng(0).standard_normal((6, 6, 5))
+    end = separation._levenberg_marquardt(problem, start, 60)
+
+    def loss(theta):
+        a, W = theta[:, 0], theta[:, 1:]
+        misses = [sum(a_k * (w @ x) ** 2 for a_k, w in zip(a, W, strict=True)) - x @ problem.Q @ x for x in problem.X]
+        return problem.weights @ np.square(misses) + problem.weight_decay / 2 * np.sum(theta**2)
+
+    for before, after in zip(start, end, strict=True):
+        assert loss(after) < 1e-3 * loss(before)
