@@ -197,3 +197,39 @@ def _steps(path) -> int:
 def test_the_default_spec_is_an_empty_file(folder):
     (folder / "empty.toml").write_text("")
     assert load_spec(folder / "empty.toml") == RunSpec()
+
+
+def test_a_dry_run_prints_what_it_would_take_and_makes_nothing(cli, spec, folder):
+    shown = cli("run", spec, "--dry-run")
+    assert shown.code == exits.OK
+    assert all(word in shown.out for word in ("memory", "recorded rows", "disk", "time", "new"))
+    facts = cli("run", spec, "--dry-run", "--json").json
+    assert (facts["id"], facts["rows"], facts["stored"]) == (run_id(load_spec(spec)), 3, "new")
+    assert facts["memory_bytes"] == sum(facts["memory"].values()) > 0
+    assert [path.name for path in folder.iterdir()] == ["spec.toml"]
+
+
+def test_what_would_be_refused_is_refused_dry_as_well(cli, spec, folder):
+    large = ("--set", "steps=1000000000000")
+    dry, wet = cli("run", spec, "--dry-run", *large), cli("run", spec, *large, "--allow-large")
+    assert dry.code == wet.code == exits.USER_ERROR
+    assert dry.err == wet.err
+    assert dry.err.startswith("error: steps: must be at most 2,147,483,647")
+    assert "memory" in dry.out
+    assert [path.name for path in folder.iterdir()] == ["spec.toml"]
+
+
+def test_a_dry_run_knows_what_is_in_the_store(cli, ids, folder):
+    (folder / "spec.toml").write_text('steps = 20\ntask.group = "Z5"\nmodel.width = 16\n')
+    assert cli("run", "spec.toml", "--dry-run", "--json").json["stored"] == "finished"
+    assert "in the store: finished" in cli("run", "spec.toml", "--dry-run").out
+
+
+def test_a_run_that_does_not_fit_is_refused_unless_large_ones_are_allowed(cli, spec, folder, monkeypatch):
+    monkeypatch.setattr("firstlight.runs._limits.available_memory", lambda: 1000)
+    refused = cli("run", spec)
+    assert refused.code == exits.USER_ERROR
+    assert refused.err.endswith("1.0 kB are available. Use a smaller model.width; --allow-large (allow_large=True) "
+                                "tries all the same\n")  # fmt: skip
+    assert [path.name for path in folder.iterdir()] == ["spec.toml"]
+    assert cli("run", spec, "--allow-large").code == exits.OK

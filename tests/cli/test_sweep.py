@@ -73,3 +73,32 @@ def test_an_interrupted_sweep_and_a_lost_cluster_say_what_to_do(cli, sweep, monk
     monkeypatch.setattr(sweeps, "run_sweep", lose)
     done = cli("sweep", sweep, "--cluster", "tcp://127.0.0.1:1")
     assert (done.code, done.err) == (exits.USER_ERROR, "error: --cluster: no Dask scheduler answers\n")
+
+
+def test_a_dry_sweep_prints_what_the_whole_would_take(cli, sweep, folder):
+    shown = cli("sweep", sweep, "--dry-run", "--jobs", 2)
+    assert shown.code == exits.OK
+    assert "4 to run, 0 in the store" in shown.out
+    assert "2 workers of 40" in shown.out
+    assert cli("sweep", sweep, "--dry-run", "--json", "--jobs", 1).json["workers"] == 1
+    assert [path.name for path in folder.iterdir()] == ["sweep.toml"]
+
+
+def test_workers_that_do_not_fit_beside_each_other_are_refused(cli, sweep, folder, monkeypatch):
+    monkeypatch.setattr("firstlight.sweeps._estimate.available_memory", lambda: 500_000_000)
+    refused = cli("sweep", sweep, "--jobs", 2, "--dry-run")
+    assert refused.code == exits.USER_ERROR
+    assert (
+        "jobs: 2 workers need about 800 MB of memory (400 MB each); 500 MB are available. Use --jobs 1" in refused.err
+    )
+    assert cli("sweep", sweep, "--jobs", 2, "--dry-run", "--allow-large").code == exits.OK
+    monkeypatch.setattr("firstlight.runs._limits.available_memory", lambda: 1000)
+    assert "error: model.width: the run needs about" in cli("sweep", sweep, "--dry-run").err
+
+
+@pytest.mark.parametrize(("change", "message"), [("seeds = 1000000000", "seeds: a sweep has at most 1,000,000 points")])
+def test_a_sweep_without_number_is_refused(cli, folder, change, message):
+    (folder / "many.toml").write_text(change)
+    refused = cli("sweep", "many.toml")
+    assert refused.code == exits.USER_ERROR
+    assert message in refused.err

@@ -186,3 +186,22 @@ def test_the_group_of_one_element_is_cyclic():
     group = from_table(np.zeros((1, 1), int))
     assert group.abelian_moduli == (1,)
     assert group.abelian_elements.tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    "name", ["Z12", "S4", "A5", "A1", "D7", "Dic3", "Q16", "F21", "SL2(3)", "Z2^3", "Z5xZ6", "S3 x Z2^2"]
+)
+def test_the_order_is_known_without_the_table(name):
+    assert groups.order_of(name) == groups.parse(name).order
+
+
+@pytest.mark.parametrize(
+    "name", ["Z0", "Z5041", "S8", "F22", "Q10", "SL2(4)", "Dik3", "Z2^13", "Z1^99", "Z2x" * 999 + "Z2"]
+)
+def test_a_group_without_a_table_has_no_order_either(name):
+    with pytest.raises(ValueError) as parsed:
+        groups.parse(name)
+    with pytest.raises(ValueError) as ordered:
+        groups.order_of(name)
+    assert str(parsed.value) == str(ordered.value)
+    assert len(str(parsed.value)) < 400

@@ -8,9 +8,11 @@ from typing import overload
 
 _SHOWN = 4
 
+# Not Sequence[int]: a checker of types would look at an item of it, and list all of them for that.
+
 
 @dataclass(frozen=True, repr=False)
-class EverySteps(Sequence[int]):
+class EverySteps(Sequence):
     """0, every, 2·every, … and `last`.
 
     >>> steps = EverySteps(last=10**12, every=7)
@@ -50,7 +52,7 @@ class EverySteps(Sequence[int]):
 
 
 @dataclass(frozen=True, repr=False)
-class LogSteps(Sequence[int]):
+class LogSteps(Sequence):
     """0, then `points` steps from 1 to `last` with equal ratios, rounded; those that coincide count once.
 
     >>> LogSteps(last=100, points=4)

@@ -1,5 +1,6 @@
 """A user's arrays: where they are, and how large they are, without reading them."""
 
+import math
 import os
 import zipfile
 from pathlib import Path
@@ -8,6 +9,9 @@ import numpy as np
 
 from firstlight.records import ArraysTask, SpecError
 from firstlight.records.files import DATA_VARIABLE, data_directory
+
+_CLASSES = 100
+"""Outputs assumed for a target of classes."""
 
 
 def find_arrays(path: str, data: str | os.PathLike[str] | None) -> Path:
@@ -24,7 +28,7 @@ def find_arrays(path: str, data: str | os.PathLike[str] | None) -> Path:
 def array_shapes(task: ArraysTask, data: str | os.PathLike[str] | None = None) -> tuple[int, int, int, int]:
     """Rows, columns, outputs and bytes of the arrays X and y by the headers of their file; zeros if it is damaged.
 
-    A file that cannot be read is explained where it is read. Classes count as a thousand outputs at most.
+    A file that cannot be read is explained where it is read. Classes are not counted before they are read.
     """
     try:
         with zipfile.ZipFile(find_arrays(task.path, data)) as file:
@@ -33,8 +37,8 @@ def array_shapes(task: ArraysTask, data: str | os.PathLike[str] | None = None) -
         return 0, 0, 0, 0
     (X, of_x), (y, of_y) = heads["X"], heads["y"]
     rows, columns = (*X, 1, 1)[:2]
-    outputs = y[1] if len(y) > 1 else 1 if of_y.kind == "f" else min(rows, 1000)
-    return rows, columns, outputs, rows * columns * of_x.itemsize + rows * outputs * of_y.itemsize
+    outputs = y[1] if len(y) > 1 else 1 if of_y.kind == "f" else min(rows, _CLASSES)
+    return rows, columns, outputs, math.prod(X) * of_x.itemsize + math.prod(y) * of_y.itemsize
 
 
 def _header(file: zipfile.ZipFile, name: str) -> tuple[tuple[int, ...], np.dtype]:
