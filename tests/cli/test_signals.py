@@ -87,14 +87,28 @@ def rows(path: Path) -> int:
 
 
 @pytest.fixture
+def start(folder):
+    """Starts a command in the folder, and kills it if the test has failed before its end."""
+    started = []
+
+    def command(*words) -> Command:
+        started.append(Command(folder, *words))
+        return started[-1]
+
+    yield command
+    for command in started:
+        command.signal(signal.SIGKILL, everyone=True)
+
+
+@pytest.fixture
 def listening():
     with signals.listening():
         yield
 
 
-def test_sigterm_saves_the_run_and_the_same_command_goes_on_to_the_same_bits(folder, cli):
+def test_sigterm_saves_the_run_and_the_same_command_goes_on_to_the_same_bits(start, folder, cli):
     (folder / "spec.toml").write_text(BASE.format(steps=80_000))
-    command = Command(folder, "run", "spec.toml")
+    command = start("run", "spec.toml")
     path = folder / ".firstlight" / "store.sqlite"
     until(lambda: rows(path) > 200)
     command.signal(signal.SIGTERM)
@@ -110,16 +124,16 @@ def test_sigterm_saves_the_run_and_the_same_command_goes_on_to_the_same_bits(fol
     assert runs.saved_step(path, spec) is None
 
 
-def test_ctrl_c_while_workers_start_prints_no_traceback_and_leaves_none(folder):
+def test_ctrl_c_while_workers_start_prints_no_traceback_and_leaves_none(start, folder):
     (folder / "sweep.toml").write_text("seeds = 8\n[base]\n" + BASE.format(steps=500).replace("[task]", "[base.task]"))
-    command = Command(folder, "sweep", "sweep.toml", "--jobs", "2")
+    command = start("sweep", "sweep.toml", "--jobs", "2")
     until(lambda: len(command.members()) >= 4)  # the driver, two trackers of resources, and the first worker
     command.signal(signal.SIGINT, everyone=True)
     command.ends(signal.SIGINT)
 
 
-def test_ctrl_c_while_modules_are_imported_is_one_line(folder):
-    command = Command(folder, "demo")
+def test_ctrl_c_while_modules_are_imported_is_one_line(start):
+    command = start("demo")
     command.signal(signal.SIGINT)
     command.ends(signal.SIGINT)
 
@@ -263,11 +277,11 @@ def test_a_signal_that_the_shell_ignores_stays_ignored():
 
 
 @pytest.mark.soak
-def test_reproduce_never_loses_a_signal(folder, tmp_path):
+def test_reproduce_never_loses_a_signal(start, folder):
     chance, took = random.Random(0), []
     for attempt in range(40):
         number = (signal.SIGINT, signal.SIGTERM)[attempt % 2]
-        command = Command(folder, "reproduce", "--resume")
+        command = start("reproduce", "--resume")
         time.sleep(chance.uniform(0, 12))
         start = time.monotonic()
         command.signal(number, everyone=number == signal.SIGINT)
@@ -281,7 +295,7 @@ def test_reproduce_never_loses_a_signal(folder, tmp_path):
 
 
 @pytest.mark.soak
-def test_a_run_and_a_sweep_interrupted_again_and_again_end_as_if_they_had_not_been(folder, cli):
+def test_a_run_and_a_sweep_interrupted_again_and_again_end_as_if_they_had_not_been(start, folder, cli):
     (folder / "run.toml").write_text(BASE.format(steps=1_500_000))
     base = BASE.format(steps=20_000).replace("[task]", "[base.task]")
     (folder / "sweep.toml").write_text("seeds = 150\n[base]\n" + base)
@@ -290,7 +304,7 @@ def test_a_run_and_a_sweep_interrupted_again_and_again_end_as_if_they_had_not_be
         cut = 0
         for attempt in range(20):
             number = (signal.SIGINT, signal.SIGTERM)[attempt % 2]
-            command = Command(folder, *words, "--store", "store.sqlite")
+            command = start(*words, "--store", "store.sqlite")
             time.sleep(chance.uniform(0, 12))
             if command.process.poll() is None:
                 command.signal(number, everyone=number == signal.SIGINT)
