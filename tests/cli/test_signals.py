@@ -61,18 +61,18 @@ class Command:
         with contextlib.suppress(ProcessLookupError):
             (os.killpg if everyone else os.kill)(self.process.pid, number)
 
-    def ends(self, number: int, seconds: float = 60) -> str:
+    def ends(self, number: int, seconds: float = 90) -> str:
         """Wait for its end by a signal, check all that holds for every command, and return stderr."""
         _, err = self.process.communicate(timeout=seconds)
         assert self.process.returncode == CODES[number], err
         word = "interrupted" if number == signal.SIGINT else "terminated"
         assert len(re.findall(rf"^{word}: .*(same command|goes on|starts it again)", err, re.M)) == 1, err
         assert "Traceback" not in err, err
-        until(lambda: not self.members(), 5)
+        until(lambda: not self.members(), 10)
         return err
 
 
-def until(seen, seconds: float = 60) -> None:
+def until(seen, seconds: float = 200) -> None:
     deadline = time.monotonic() + seconds
     while not seen():
         assert time.monotonic() < deadline, "it did not happen in time"

@@ -157,7 +157,7 @@ class Machines:
         self.scheduler = self._start(
             "dask_scheduler", "--port", "0", "--no-dashboard", "--scheduler-file", file, *words
         )
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while not file.exists() or not file.read_text().endswith("}"):
             assert time.monotonic() < deadline, "the scheduler did not start"
             time.sleep(0.05)
