@@ -102,7 +102,7 @@ def _shown(claim) -> dict:
 
 
 def _print_named(name: str, text: str) -> None:
-    screen.out().print(Text.assemble((name, "bold"), "  ", text), soft_wrap=True)
+    screen.print_line(Text.assemble((name, "bold"), "  ", text))
 
 
 def _words(value) -> str:

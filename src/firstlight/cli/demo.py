@@ -29,7 +29,7 @@ def demo(
     _require_writable(out)
     signals.resumes(lambda: _STOPPED)
     spec = demo_spec(seed, quick)
-    print(_opening(spec))
+    screen.say(_opening(spec))
     from firstlight.cli.live import Live
 
     with Live() as live:
@@ -42,10 +42,10 @@ def demo(
     from firstlight import report
     from firstlight.cli.pages import run_pages, stories
 
-    print("\n".join(["", _closing(record), "", *(f"· {told}" for told in stories(record))]))
+    screen.say("\n".join(["", _closing(record), "", *(f"· {told}" for told in stories(record))]))
     views, figures = run_pages([record])
     page = report.write(out, views, (), figures, title="firstlight demo")
-    print(f"\n{page} shows the figures; {screen.duration(record.seconds)} of training.")
+    screen.say(f"\n{page} shows the figures; {screen.duration(record.seconds)} of training.")
     return exits.OK if record.status == "finished" else exits.DIFFERS
 
 

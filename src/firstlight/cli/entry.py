@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from firstlight import interrupts
-from firstlight.cli import exits, signals
+from firstlight.cli import exits, signals, terminal
 
 
 def command() -> NoReturn:
@@ -25,6 +25,7 @@ def command() -> NoReturn:
     sys.exit(code)
 
 
+@terminal.on_any_terminal
 @signals.listening()
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
@@ -48,7 +49,8 @@ def _answer(argv: Sequence[str] | None) -> int:
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     try:
-        code = app(words, exit_on_error=False, print_error=False, result_action="return_value")
+        console = terminal.PipeConsole()
+        code = app(words, console=console, exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return code if isinstance(code, int) else exits.OK
     except CycloptsError as error:
@@ -75,8 +77,7 @@ def _answer(argv: Sequence[str] | None) -> int:
 def _say(message: str, debug: bool, code: int) -> int:
     if debug:
         traceback.print_exc()
-    for line in message.splitlines() or ["unknown"]:
-        print(f"error: {line}", file=sys.stderr)
+    terminal.say_error(message)
     return code
 
 
@@ -93,7 +94,8 @@ def _is_a_users(error: Exception) -> bool:
     """Values, files and stores are checked where they enter the library, with messages meant for people."""
     from firstlight.records import StoreError
 
-    if isinstance(error, StoreError | OSError):
+    # Text with half a character in it comes from a file or a command line, wherever it is first written.
+    if isinstance(error, StoreError | OSError | UnicodeEncodeError):
         return True
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     module = frame.f_globals.get("__name__", "")

@@ -63,7 +63,7 @@ def reproduce(
     else:
         _tell(records, verbose)
         if report is not None:
-            print(f"report: {report}")
+            screen.say(f"report: {report}")
     return exits.OK if all(map(claims.as_expected, records)) else exits.DIFFERS
 
 
@@ -108,7 +108,7 @@ def _tell(records, verbose: bool) -> None:
         if record.evidence and (verbose or not as_expected(record)):
             lines = record.evidence.splitlines()
             shown = lines if verbose or not raised(record) else [f"{lines[0]} (--verbose shows where)"]
-            print("\n".join(["", record.id, *shown]))
+            screen.say("\n".join(["", record.id, *shown]))
     good = sum(map(as_expected, records))
     seconds = sum(record.seconds for record in records)
-    print(f"\n{good} of {len(records)} verdicts as expected, in {screen.duration(seconds)}")
+    screen.say(f"\n{good} of {len(records)} verdicts as expected, in {screen.duration(seconds)}")

@@ -31,8 +31,8 @@ def fit(
     model: Annotated[
         Path | None,
         Parameter(
-            help="Where the model goes [default: TABLE.rfm.safetensors for a table of numbers without gaps, which "
-            "rfm.load reads and nothing executes; else TABLE.rfm.joblib, the whole pipeline, pickled]."
+            help="Where the model goes [default: beside TABLE, as .rfm.safetensors for numbers without gaps, which "
+            "rfm.load reads and nothing executes; else as .rfm.joblib, the whole pipeline, pickled]."
         ),
     ] = None,
     json: JsonOption = False,
@@ -69,7 +69,7 @@ def fit(
         screen.print_json({name: record.model_dump() for name, record in found.records.items()})
     else:
         _tell(found)
-        print(f"report: {page}\nmodel: {kept}")
+        screen.say(f"report: {page}\nmodel: {kept}")
     return exits.OK
 
 
@@ -98,11 +98,11 @@ def _tell(found) -> None:
     from firstlight import canonical
 
     rows = [(name, f"{mean:.4f} ± {dev:.4f}", f"{seconds:.2f} s") for name, mean, dev, seconds in found.table()]
-    print(f"{found.task} of {found.target}: {found.rows} rows, {found.columns} columns")
+    screen.say(f"{found.task} of {found.target}: {found.rows} rows, {found.columns} columns")
     screen.print_table(("method", f"{found.metric} (folds left out)", "one fit"), rows)
     model = found.model
     names = getattr(model, "feature_names_in_", [f"x{i}" for i in range(model.n_features_in_)])
     shares = model.feature_importances_
     top = ", ".join(f"{names[i]} {shares[i]:.0%}" for i in canonical.descending(shares)[:5])
     how = f"{model.update_} after {model.n_iter_} iterations" if model.n_iter_ else "no feature learning helped"
-    print(f"RFM on all rows: {how}; columns that matter most: {top}")
+    screen.say(f"RFM on all rows: {how}; columns that matter most: {top}")

@@ -62,8 +62,8 @@ def run(
     if json:
         screen.print_json(summary(record))
     else:
-        print(record.summary.get("story") or record.message or record.status)
-        print(f"run {record.id[:12]}, {record.status} after {screen.duration(record.seconds)}, in {where}")
+        screen.say(record.summary.get("story") or record.message or record.status)
+        screen.say(f"run {record.id[:12]}, {record.status} after {screen.duration(record.seconds)}, in {where}")
     return exits.OK if record.status == "finished" else exits.DIFFERS
 
 

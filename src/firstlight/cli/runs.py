@@ -59,12 +59,12 @@ def show(id: RunId, /, *, store: StoreOption = None, json: JsonOption = False) -
     if json:
         screen.print_json(summary(record) | {"table": record.table.to_json()})
         return exits.OK
-    print(f"run {record.id}")
-    print(record.summary.get("story") or record.message or record.status)
+    screen.say(f"run {record.id}")
+    screen.say(record.summary.get("story") or record.message or record.status)
     for figure in _curves(record):
         print()
         print(figure)
-    print(f"\n{dump_toml(record.spec)}")
+    screen.say(f"\n{dump_toml(record.spec)}")
     if record.traceback:
         print(record.traceback)
     return exits.OK
@@ -124,7 +124,7 @@ def delete(
         if not yes and not _agreed(found):
             raise exits.UserError("nothing was deleted; --yes deletes without asking")
         for id in found:
-            print(f"deleted {kept.delete_run(id)}")
+            screen.say(f"deleted {kept.delete_run(id)}")
         clear_checkpoints(kept)
     return exits.OK
 

@@ -26,7 +26,7 @@ def check(path: StorePath = None, /, *, json: JsonOption = False) -> int:
     if json:
         screen.print_json(asdict(report) | {"path": str(report.path), "counts": dict(report.counts), "ok": report.ok})
     else:
-        print("\n".join(report.lines()))
+        screen.say("\n".join(report.lines()))
     return exits.OK if report.ok else exits.DIFFERS
 
 
@@ -42,7 +42,7 @@ def repair(
     from firstlight.records import repair_store
 
     report = repair_store(path, new, wait=wait)
-    print("\n".join(report.lines()))
+    screen.say("\n".join(report.lines()))
     return exits.DIFFERS if report.lost else exits.OK
 
 
@@ -55,5 +55,5 @@ def gc(path: StorePath = None, /, *, wait: WaitOption = 0.0) -> int:
     with Store(existing_store(path), "rw", wait=wait) as kept:
         removed = (*kept.collect_garbage(), *clear_checkpoints(kept))
         kept.vacuum()
-    print(f"removed {len(removed)} file{'s' * (len(removed) != 1)} that no record needed")
+    screen.say(f"removed {len(removed)} file{'s' * (len(removed) != 1)} that no record needed")
     return exits.OK

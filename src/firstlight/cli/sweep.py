@@ -106,10 +106,10 @@ def _tell(result: Any, where: Path) -> None:
     rows = [[row[column] for column in columns] for row in _rows(frame[:_SHOWN])]
     screen.print_table(columns, rows)
     if len(frame) > _SHOWN:
-        print(f"… and {len(frame) - _SHOWN} more; --csv FILE writes them all")
+        screen.say(f"… and {len(frame) - _SHOWN} more; --csv FILE writes them all")
     counts = frame["status"].value_counts()
     told = ", ".join(f"{count} {status}" for status, count in counts.items())
-    print(f"\n{len(frame)} points: {told}, in {where}")
+    screen.say(f"\n{len(frame)} points: {told}, in {where}")
     if "message" in frame.columns:
         for message, count in frame.loc[frame["status"] == "failed", "message"].value_counts().items():
-            print(f"failed {count} time{'s' * (count != 1)}: {message}")
+            screen.say(f"failed {count} time{'s' * (count != 1)}: {message}")

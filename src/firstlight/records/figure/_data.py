@@ -135,6 +135,10 @@ class FigureData:
                 f"the header names arrays {shorten(str(header['arrays']))}; "
                 f"received {shorten(str(made.header()['arrays']))}. Header and arrays belong to different figures"
             )
+        if made.kind == "panels":
+            from firstlight.records.figure._panels import unpack_panels
+
+            unpack_panels(made)
         return made
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -136,7 +136,8 @@ def _spectrum(meta: _Spectrum) -> dict[str, Tensor]:
 
 def _bars(meta: _Bars) -> dict[str, Tensor]:
     heights = {f"height{j}": _numbers(len(meta.groups)) for j in range(len(meta.labels))}
-    return heights | {f"error{j}": _numbers(len(meta.groups), optional=True) for j in range(len(meta.labels))}
+    error = _numbers(len(meta.groups), optional=True, low=0)
+    return heights | {f"error{j}": error for j in range(len(meta.labels))}
 
 
 def _histogram(meta: _Histogram) -> dict[str, Tensor]:
@@ -197,13 +198,9 @@ def check(header: Mapping[str, Any], arrays: Arrays) -> None:
 
 
 def _check_panels(meta: _Panels, arrays: Arrays) -> None:
-    parts: list[dict[str, np.ndarray]] = [{} for _ in meta.panels]
-    for name, array in arrays.items():
-        number, _, rest = name.partition("/")
-        if not (number.isdecimal() and number.isascii() and len(number) < 7 and int(number) < len(parts) and rest):
-            raise ValueError(f"arrays of panels are named 0/… to {len(parts) - 1}/…; received {name[:40]!r}")
-        parts[int(number)][rest] = array
-    for header, part in zip(meta.panels, parts, strict=True):
-        if header.get("kind") == "panels":
-            raise ValueError("panels do not nest; received a figure of kind 'panels' inside one")
-        check(header, part)
+    """Refuse arrays that belong to no panel; each panel is checked by itself when it is unpacked."""
+    known = {f"{number}/{name}" for number, panel in enumerate(meta.panels) for name in panel.get("arrays", ())}
+    if other := [name for name in arrays if name not in known]:
+        raise ValueError(f"the arrays of {len(meta.panels)} panels are those they name; received {other[0][:40]!r} too")
+    if any(panel.get("kind") == "panels" for panel in meta.panels):
+        raise ValueError("panels do not nest; received a figure of kind 'panels' inside one")
