@@ -1,5 +1,6 @@
 """Everything that LAPACK could choose: bases, draws, directions and orders; also a program that saves them."""
 
+import dataclasses
 import json
 import sys
 
@@ -19,7 +20,8 @@ SPLIT = ("A4", "SL(2,3)", "S3", "Q8", "F21")
 def samples() -> dict[str, np.ndarray]:
     """Return arrays and labels that must not depend on the machine, by name."""
     found = {}
-    known = [groups.parse(name) for name in CLOSED]
+    # `parse` remembers a group with its irreps; a copy computes them again.
+    known = [dataclasses.replace(groups.parse(name)) for name in CLOSED]
     known += [groups.from_table(groups.parse(name).table, f"{name} by table") for name in SPLIT]
     for group in known:
         found |= _group_samples(group)
