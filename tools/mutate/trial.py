@@ -25,7 +25,7 @@ SPARE = 120.0
 """Seconds to start and to wait in, beside three times what the tests need."""
 
 
-MEMORY = 6 * 2**30
+MEMORY = 4 * 2**30
 """Bytes of data that the tests of one mutant may hold."""
 
 

@@ -1,5 +1,8 @@
 """The lens tells a staircase from a slide, counts active neurons and says when the next one wakes."""
 
+import inspect
+from types import SimpleNamespace
+
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -61,3 +64,22 @@ def test_falls_of_a_staircase_and_of_a_slide():
 )
 def test_it_says_where_it_does_not_apply(changes, reason):
     assert reason in lens.refuses(spec(**changes))
+
+
+def test_what_is_observed_are_norms_and_their_rates_neuron_by_neuron():
+    """With θ = (w, v) and θ′ = −∇L, log‖θ‖ changes by −θ·∇L/‖θ‖²; neuron 2 is awake, the others are not."""
+    rng = np.random.default_rng(0)
+    W, V = rng.standard_normal((4, 3)) * [0.1, 0.2, 5.0], rng.standard_normal((3, 2)) * [[0.1], [0.2], [5.0]]
+    slope_W, slope_V = -W * [1.0, 3.0, 1.0], -V * [[2.0], [1.0], [1.0]]
+    model = SimpleNamespace(W=jnp.asarray(W), V=jnp.asarray(V), activation="relu")
+    gradients = SimpleNamespace(W=jnp.asarray(slope_W), V=jnp.asarray(slope_V))
+    observed = inspect.unwrap(lens.observe)(SimpleNamespace(model=model, gradients=gradients))
+    norms, waits = [], []
+    for k in range(2):
+        theta, slope = np.concatenate([W[:, k], V[k]]), np.concatenate([slope_W[:, k], slope_V[k]])
+        norms.append(np.linalg.norm(theta))
+        waits.append(-np.log(norms[-1]) / (-(theta @ slope) / norms[-1] ** 2))
+    assert float(observed["agf.active"]) == 1
+    allowed = rounding(1, 6, np.float32)
+    assert float(observed["agf.largest_dormant"]) == pytest.approx(max(norms), rel=allowed)
+    assert float(observed["agf.wait"]) == pytest.approx(min(waits), rel=allowed)

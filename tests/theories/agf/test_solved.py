@@ -208,3 +208,9 @@ def test_learned_frequencies_leave_the_utility_with_both_signs(summands, learned
         terms.append(z**k * (weights[-1] @ np.roll(rest, sum(elements))))
     allowed = rounding(np.abs(terms).max(), 1)
     assert agf.utility(weights, x, learned) == pytest.approx(np.mean(terms), rel=0, abs=allowed)
+
+
+@pytest.mark.parametrize("k", [0, 3, 6, -3])
+def test_a_harmonic_needs_two_conjugate_frequencies(k):
+    with pytest.raises(ValueError, match=rf"must lie in 1…2, without 6/2, got {k} for p = 6"):
+        agf.harmonic_template(6, {k: 1.0})
