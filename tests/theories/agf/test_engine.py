@@ -193,7 +193,7 @@ def test_a_staircase_without_jumps_can_be_looked_at(diagonal):
         (lambda: agf.threshold(0.0, 3), "norm must be > 0, got 0.0"),
         (lambda: agf.pesme_flammarion(np.full((2, 2), np.nan), np.ones(2)), "X and y must be finite"),
         (lambda: agf.LinearNetwork(-np.eye(2), np.eye(2), 2), "without negative eigenvalues"),
-        (lambda: agf.LinearNetwork(np.eye(2), np.eye(2), 2).flow(2.0, 1.0), r"alpha must lie in \(0, 1\)"),
+        (lambda: agf.LinearNetwork(np.eye(2), np.eye(2), 2).flow(1.0, 1.0), r"alpha must lie in \(0, 1\)"),
         (lambda: agf.predict_diagonal(np.eye(2), np.ones(2), 0.9), "below 1/√2"),
         (lambda: agf.predict_diagonal(np.eye(2), np.ones(3), 0.1), r"X must be \(n, d\)"),
         (lambda: agf.Template("Z5", np.ones(4)), "must be 5 finite numbers"),
