@@ -192,7 +192,7 @@ def test_the_group_of_one_element_is_cyclic():
     "name", ["Z12", "S4", "A5", "A1", "D7", "Dic3", "Q16", "F21", "SL2(3)", "Z2^3", "Z5xZ6", "S3 x Z2^2"]
 )
 def test_the_order_is_known_without_the_table(name):
-    assert groups.order_of(name) == groups.parse(name).order
+    assert order_of(name) == parse(name).order
 
 
 @pytest.mark.parametrize(
@@ -200,8 +200,8 @@ def test_the_order_is_known_without_the_table(name):
 )
 def test_a_group_without_a_table_has_no_order_either(name):
     with pytest.raises(ValueError) as parsed:
-        groups.parse(name)
+        parse(name)
     with pytest.raises(ValueError) as ordered:
-        groups.order_of(name)
+        order_of(name)
     assert str(parsed.value) == str(ordered.value)
     assert len(str(parsed.value)) < 400
