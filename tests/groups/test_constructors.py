@@ -17,6 +17,7 @@ from firstlight.groups import (
     frobenius,
     from_permutations,
     from_table,
+    order_of,
     parse,
     product,
     quaternion,
