@@ -2,6 +2,7 @@
 
 import fcntl
 import io
+import json
 import os
 import pty
 import re
@@ -55,13 +56,11 @@ def test_every_result_is_readable_without_unicode(printed, spec):
         code, text = printed(*words)
         assert code == exits.OK, (words, text[-300:])
         assert not re.search(r"\\u(?!00)" if "--json" not in words else "Traceback", text), words
-    code, text = printed("run", spec, "--set", "task.group=λ₂")
-    assert (code, "lambda2" in text) == (exits.USER_ERROR, True)
+    code, text = printed("run", "λ₂.toml")
+    assert (code, "error: lambda2.toml: cannot be read" in text) == (exits.USER_ERROR, True)
 
 
 def test_json_keeps_its_characters_without_unicode(printed, spec):
-    import json
-
     assert printed("run", spec, "--set", "name='λ ≥ 1'")[0] == exits.OK
     _, text = printed("runs", "list", "--json")
     assert json.loads(text)[0]["spec"]["name"] == "λ ≥ 1"
@@ -103,7 +102,8 @@ def test_no_word_is_broken_in_help_on_a_narrow_screen(cli, monkeypatch):
         shown = {}
         for width in ("40", "300"):
             monkeypatch.setenv("COLUMNS", width)
-            shown[width] = set(re.sub("[│╭╮╰╯─]", " ", cli(*words, "--help").out).split())
+            text = re.sub("[│╭╮╰╯─]", " ", cli(*words, "--help").out)
+            shown[width] = {word.rstrip(":,") for word in text.split()}
         assert shown["40"] <= shown["300"], words
 
 
@@ -147,8 +147,8 @@ DEEP = "[" * 5000 + "]" * 5000
         ("header.toml", f"[{'a.' * 30_000}a]"),
         ("half.json", '{"name": "\\ud800"}'),
         ("twice.json", '{"seed": 1, "seed": 2}'),
-        ("long.json", '{"%s": 1}' % ("x" * 100_000)),
-        ("many.json", "{%s}" % ", ".join(f'"field{i}": 1' for i in range(3000))),
+        ("long.json", '{"' + "x" * 100_000 + '": 1}'),
+        ("many.json", "{" + ", ".join(f'"field{i}": 1' for i in range(300)) + "}"),
     ],
 )
 def test_a_file_that_no_spec_can_be_is_the_users_error(cli, folder, name, content):

@@ -10,7 +10,7 @@ import textwrap
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import Any
 
 from rich.console import Console
 
@@ -67,6 +67,8 @@ _PLAIN = {
     "∠": "angle ",
     "⌊": "[",
     "⌋": "]",
+    "∖": "\\",
+    "⋊": "x|",
     "✓": "+",
     "✗": "-",
     "°": " deg",
@@ -199,7 +201,7 @@ def _readable_streams() -> Iterator[None]:
             stream.reconfigure(errors=errors)
 
 
-def _settle(stream: TextIO) -> int:
+def _settle(stream: Any) -> int:
     """Write what is left; where that fails, drop it, or Python would complain once more at its exit."""
     try:
         stream.flush()
