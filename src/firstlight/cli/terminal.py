@@ -126,7 +126,7 @@ class PipeConsole(Console):
         raise BrokenPipeError
 
 
-def on_any_terminal(command: Callable[[Sequence[str] | None], int]) -> Callable[[Sequence[str] | None], int]:
+def on_any_terminal(command: Callable[..., int]) -> Callable[..., int]:
     """Let `command` print whatever it likes to whatever stdout and stderr are; returns its exit code."""
 
     @functools.wraps(command)

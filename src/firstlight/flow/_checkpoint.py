@@ -12,6 +12,7 @@ import jax
 import numpy as np
 from annotated_types import Ge
 from pydantic import Field
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from firstlight.flow._program import State
