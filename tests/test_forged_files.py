@@ -3,6 +3,7 @@
 import functools
 import warnings
 from collections import Counter
+from typing import Any
 
 import numpy as np
 import pytest
@@ -62,7 +63,7 @@ def _checkpoint():
 
 def _figures():
     line = figure.Series("a", [1.0, 2.0], [0.5, 0.1], lower=[0.4, 0.0], upper=[0.6, 0.2])
-    axes = {"x": "step", "y": "loss"}
+    axes: dict[str, Any] = {"x": "step", "y": "loss"}
     shown = [
         figure.curves([line], stages=[("I", 0.0, 1.0)], horizontal={"floor": 0.1}, **axes),
         figure.staircase([0, 1, 2], [1.0, 0.9, 0.1], levels=[1.0, 0.0], jumps=[1.5], **axes),
@@ -107,7 +108,7 @@ FORMS = {
         rfm.RFMClassifier(iterations=0, kernel="gaussian"), np.array(["no", "yes"])[np.arange(24) % 2]
     ),
     "regressor": _estimator(rfm.RFMRegressor(iterations=1, kernel="quadratic"), X[:, 0] * X[:, 1]),
-    "outputs": _estimator(rfm.RFMRegressor(update=None, precision="single"), X[:, :2]),
+    "outputs": _estimator(rfm.RFMRegressor(iterations=0, precision="single"), X[:, :2]),
     "checkpoint": _checkpoint(),
     "probe": _probe(),
     **{_figures()[i].kind: _figure(i) for i in range(len(_figures()))},

@@ -104,7 +104,7 @@ def _spelled(sign: str) -> str:
     if "BLOCK" in name or "SHADE" in name:
         return "#"
     if name.startswith("GREEK") and "LETTER" in name:
-        word = name.split("LETTER ")[1].split()[0].lower()
+        word = name.split("LETTER ")[1].split()[0].lower().replace("lamda", "lambda")  # as Unicode has it
         return word.capitalize() if "CAPITAL" in name else word
     plain = "".join(_PLAIN.get(c, c) for c in unicodedata.normalize("NFKD", sign) if not unicodedata.combining(c))
     return plain if plain.isascii() and sign != plain else sign.encode("ascii", "backslashreplace").decode()
