@@ -28,7 +28,7 @@ test-oldest:
 # The numerical tests and quick claims under other instruction sets, BLAS kernels and numbers of cores; it resumes.
 # make test-portable ONLY=AVX runs the settings with that name, PYTHONS="3.12 3.13" adds versions of Python.
 test-portable: $(VENV)/.test
-	$(BIN)/python -m tools.portable --jobs $(JOBS) $(if $(ONLY),--only "$(ONLY)") $(if $(PYTHONS),--pythons $(PYTHONS)) $(if $(FRESH),--fresh)
+	$(if $(PINS),PIP_CONSTRAINT=$(PINS)) $(BIN)/python -m tools.portable --jobs $(JOBS) $(if $(ONLY),--only "$(ONLY)") $(if $(PYTHONS),--pythons $(PYTHONS)) $(if $(FRESH),--fresh)
 
 # the probes' callbacks inside PyTorch Lightning and the Hugging Face Trainer
 test-integrations: $(VENV)/.integrations

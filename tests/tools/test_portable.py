@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import subprocess
 import sys
 
 import pytest
@@ -11,13 +12,14 @@ from tools.portable import drive as driving
 from tools.portable.__main__ import arguments, chosen, main, matching
 from tools.portable.drive import affected, drive, pytest_runner, rows
 from tools.portable.parts import FOLDERS, ROOT, Part, all_parts, digest
-from tools.portable.pythons import python_settings, requirements, without_torch
+from tools.portable.pythons import installed, python_settings, requirements, without_torch
 from tools.portable.results import Result, State, read_report
 from tools.portable.settings import (
     SETTINGS,
     Setting,
     Used,
     environment_of,
+    pinned,
     processor_flags,
     really_used,
     refused,
@@ -172,6 +174,37 @@ def test_a_damaged_state_names_the_way_out(tmp_path):
         State(tmp_path / "state.json")
 
 
+def test_the_digest_of_the_guides_follows_the_pages(tmp_path):
+    (tmp_path / "docs").mkdir()
+    guides = next(part for part in FOLDERS if part.name == "guides")
+    before = digest(guides, tmp_path)
+    (tmp_path / "docs" / "a.md").write_text(">>> 1")
+    assert digest(guides, tmp_path) != before
+
+
+def test_every_test_file_with_a_tolerance_is_part_of_it():
+    covered = [ROOT / target for part in all_parts() for target in (t.partition("::")[0] for t in part.targets)]
+    line = "from tests.tolerances import rounding\n"
+    numerical = [file for file in (ROOT / "tests").rglob("test_*.py") if f"\n{line}" in file.read_text("utf-8")]
+    assert len(numerical) > 10
+    assert [file for file in numerical if not any(file.is_relative_to(place) for place in covered)] == []
+
+
+def test_a_child_is_bound_to_its_cores_without_a_fork_of_this_process():
+    setting = dataclasses.replace(BY_NAME["one core"], cores=int(hasattr(os, "sched_setaffinity")))
+    code = "import os, sys; print(len(getattr(os, 'sched_getaffinity', lambda pid: [0])(0)), sys.argv[1:])"
+    done = subprocess.run([*pinned(setting), "-c", code, "a b"], capture_output=True, text=True, check=True)
+    assert done.stdout == "1 ['a b']\n"
+
+
+def test_an_environment_of_another_python_is_made_again_when_its_releases_change(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("1")
+    (tmp_path / "constraints.txt").write_text("2")
+    digests = {installed(None, tmp_path), installed("constraints.txt", tmp_path)}
+    (tmp_path / "constraints.txt").write_text("3")
+    assert len(digests | {installed("constraints.txt", tmp_path)}) == 3
+
+
 def test_the_digest_follows_the_package_and_the_tests_of_the_part(tmp_path):
     (tmp_path / "src").mkdir()
     for folder in ("a", "b"):
@@ -187,10 +220,12 @@ def test_the_digest_follows_the_package_and_the_tests_of_the_part(tmp_path):
 
 def test_every_part_is_there_and_some_setting_affects_it():
     parts = all_parts()
-    assert all((ROOT / target).is_dir() for part in FOLDERS for target in part.targets)
+    assert all((ROOT / target).exists() for part in FOLDERS for target in part.targets)
     reached = {part.name for setting in SETTINGS for part in affected(setting, parts)}
     assert reached == {part.name for part in parts}
-    assert [part.name for part in affected(BY_NAME["ATen default"], parts)] == ["probes", "claims torch"]
+    assert [part.name for part in affected(BY_NAME["ATen default"], parts)] == ["probes", "guides", "claims torch"]
+    other = Setting("Python 9.9", frozenset({"xla", "blas", "threads", "openmp"}), python="python9.9")
+    assert {part.name for part in affected(other, parts)} == {part.name for part in parts if "aten" not in part.uses}
     verdicts = [target for part in parts if part.claims for target in part.targets]
     quick = [claim.id for claim in claims.all_claims() if "quick" in claim.scales]
     assert sorted(verdict.partition("[")[2][:-1] for verdict in verdicts) == sorted(quick)
@@ -219,7 +254,7 @@ def test_names_that_match_nothing_are_refused():
 def test_the_list_runs_nothing(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["portable", "--list", "--only", "ATen"])
     assert main() == 0
-    assert capsys.readouterr().out.split() == ["ATen", "default:", "probes,", "claims", "torch"]
+    assert capsys.readouterr().out.split() == ["ATen", "default:", "probes,", "guides,", "claims", "torch"]
 
 
 def test_other_versions_of_python_do_without_torch(tmp_path, capsys):

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Column, Table
 
-from tools.portable.drive import Row, default_prober, drive, pytest_runner, rows
+from tools.portable.drive import Row, affected, default_prober, drive, pytest_runner, rows
 from tools.portable.parts import ROOT, Part, all_parts
 from tools.portable.pythons import python_settings
 from tools.portable.results import State
@@ -74,7 +74,7 @@ def main() -> int:
     settings, parts = chosen(options)
     if options.list:
         for setting in settings:
-            console.print(f"{setting.name}: {', '.join(p.name for p in parts if p.uses & setting.affects)}")
+            console.print(f"{setting.name}: {', '.join(p.name for p in affected(setting, parts))}")
         return 0
     state = State(options.folder / "state.json", options.fresh)
     try:

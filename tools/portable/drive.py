@@ -42,8 +42,9 @@ class Row:
 
 
 def affected(setting: Setting, parts: Sequence[Part]) -> list[Part]:
-    """The parts whose results a setting can change."""
-    return [part for part in parts if part.uses & setting.affects]
+    """The parts whose results a setting can change; other versions of Python have no torch."""
+    here = setting.python == sys.executable
+    return [part for part in parts if part.uses & setting.affects and (here or "aten" not in part.uses)]
 
 
 def rows(settings: Sequence[Setting], prober: Prober) -> list[Row]:
@@ -101,7 +102,7 @@ def pytest_runner(folder: Path, jobs: int) -> Runner:
         report, start = logs / f"{name}.xml", time.perf_counter()
         report.unlink(missing_ok=True)
         workers = [] if setting.cores == 1 else ["-n", str(jobs), "--dist", "worksteal"]
-        command = [setting.python, "-m", "pytest", *workers, "-m", "not soak", "-p", "no:cacheprovider"]
+        command = [*pinned(setting), "-m", "pytest", *workers, "-m", "not soak", "-p", "no:cacheprovider"]
         left_out = without_torch(part) if setting.python != sys.executable else []
         command += [f"--junitxml={report}", *left_out, *part.targets]
         with (logs / f"{name}.txt").open("w") as output:
@@ -109,7 +110,6 @@ def pytest_runner(folder: Path, jobs: int) -> Runner:
                 command,
                 cwd=ROOT,
                 env=environment_of(setting, folder),
-                preexec_fn=pinned(setting.cores),
                 stdout=output,
                 stderr=subprocess.STDOUT,
             )

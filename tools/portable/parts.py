@@ -44,6 +44,19 @@ FOLDERS: tuple[Part, ...] = (
     _folders("features theories", "xla blas", 140),
     _folders("rfm", "blas openmp threads", 40),
     _folders("probes", "aten", 30),
+    Part(
+        "canonical teeth",
+        frozenset({"xla", "blas"}),
+        (
+            "tests/test_canonical.py",
+            "src/firstlight/canonical.py",
+            "tests/claims/test_teeth.py",
+            "tests/claims/test_portable.py",
+        ),
+        25,
+    ),
+    # Pages print numbers: a last digit that differs elsewhere is red there.
+    Part("guides", frozenset({"xla", "blas", "aten"}), ("tests/test_guides.py", "tests/test_readme.py"), 40),
 )
 # Papers that are checked together, what their claims use, and seconds.
 CLAIMS: tuple[tuple[str, str, float], ...] = (
@@ -79,13 +92,14 @@ def _claims(label: str, uses: str, names: list[str], seconds: float) -> Part:
 
 def digest(part: Part, root: Path = ROOT) -> str:
     """Hash all that a part's results depend on: the package, its tests, the versions and the processor."""
-    shared = ["pyproject.toml", "tests/conftest.py", "tests/tolerances.py", "src"]
+    helpers = [f"tests/{name}.py" for name in ("conftest", "tolerances", "canonical_samples")]
+    shared = ["pyproject.toml", *helpers, "src", *(["docs", "README.md"] if part.name == "guides" else [])]
     own = [target.partition("::")[0] for target in part.targets]
     hashed = hashlib.sha256(repr((part.targets, _versions(), platform.processor(), platform.machine())).encode())
     for top in dict.fromkeys([*shared, *own]):
         path = root / top
-        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
-            if file.exists():
+        for file in sorted(path.rglob("*.*")) if path.is_dir() else [path]:
+            if file.suffix in (".py", ".md", ".toml") and file.exists():
                 hashed.update(f"{file.relative_to(root)}\0".encode() + hashlib.sha256(file.read_bytes()).digest())
     return hashed.hexdigest()[:20]
 

@@ -1,5 +1,6 @@
 """Other versions of Python, each in an environment of its own without torch."""
 
+import hashlib
 import os
 import re
 import shutil
@@ -38,6 +39,12 @@ def without_torch(part: Part, root: Path = ROOT) -> list[str]:
     return [f"--ignore={file.relative_to(root)}" for file in files if imports.search(file.read_text())]
 
 
+def installed(constraints: str | None, root: Path = ROOT) -> str:
+    """A digest of what an environment is made from; `make` names the file of constraints in PIP_CONSTRAINT."""
+    files = [root / "pyproject.toml", *([root / constraints] if constraints else [])]
+    return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
+
+
 def python_settings(versions: Sequence[str], folder: Path) -> list[Setting]:
     """A setting per version, its environment made if it is not there; a version that no interpreter has is named."""
     settings = []
@@ -48,11 +55,12 @@ def python_settings(versions: Sequence[str], folder: Path) -> list[Setting]:
             continue
         home = folder.resolve() / f"python-{version}"
         python = home / "bin" / "python"
-        if not (home / ".ready").exists():
+        ready, wanted = home / ".ready", installed(os.environ.get("PIP_CONSTRAINT"))
+        if not ready.exists() or ready.read_text() != wanted:
             subprocess.run([start, "-m", "venv", "--clear", str(home)], check=True)
             pip = [str(python), "-m", "pip", "install", "--quiet"]
             subprocess.run([*pip, "-e", f"{ROOT}[cluster,tables]", *requirements(ROOT / "pyproject.toml")], check=True)
-            (home / ".ready").touch()
+            ready.write_text(wanted)
         libraries = frozenset({"xla", "blas", "threads", "openmp"})
         settings.append(Setting(f"Python {version}", libraries, python=str(python)))
     return settings

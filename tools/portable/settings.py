@@ -107,12 +107,18 @@ def environment_of(setting: Setting, folder: Path) -> dict[str, str]:
     return {**inherited, **fixed, **setting.environment}
 
 
-def pinned(cores: int):
-    """A function that a child calls before it starts to run on `cores` cores; None leaves it free."""
-    if not cores:
-        return None
-    chosen = sorted(os.sched_getaffinity(0))[:cores]
-    return lambda: os.sched_setaffinity(0, chosen)
+def pinned(setting: Setting) -> list[str]:
+    """The words of a command that start the setting's interpreter, bound to its number of cores.
+
+    A `preexec_fn` would fork this process, which JAX forbids once it runs.
+    """
+    if not setting.cores:
+        return [setting.python]
+    chosen = sorted(os.sched_getaffinity(0))[: setting.cores]
+    bind = (
+        f"import os, sys; os.sched_setaffinity(0, {chosen}); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+    )
+    return [setting.python, "-c", bind]
 
 
 def processor_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
@@ -135,9 +141,8 @@ def probe(setting: Setting, folder: Path) -> Used:
     if setting.cores and not hasattr(os, "sched_setaffinity"):
         return Used(machine, flags, complaint="this system cannot bind a process to a core")
     done = subprocess.run(
-        [setting.python, "-c", _REPORT, *sorted(setting.affects)],
+        [*pinned(setting), "-c", _REPORT, *sorted(setting.affects)],
         env=environment_of(setting, folder),
-        preexec_fn=pinned(setting.cores),
         capture_output=True,
         text=True,
     )
