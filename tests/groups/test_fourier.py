@@ -136,7 +136,7 @@ def test_real_bases_of_quaternionic_irreps_of_any_dimension(make):
     for c in quaternionic:
         character = group.irreps()[c.irreps[0]].character
         expected = c.dim / group.order * character[quotient]
-        # The irreps are split off by eigenvectors of M × M matrices: unit vectors, rounded in each of M entries.
+        # BᵀB adds M products to 1 on its diagonal: of one sign, so that the partial sums round, not the products.
         allowed = rounding(1, group.order)
         np.testing.assert_allclose(c.basis @ c.basis.T, expected, rtol=0, atol=allowed)
         np.testing.assert_allclose(c.basis.T @ c.basis, np.eye(c.dim**2), rtol=0, atol=allowed)
