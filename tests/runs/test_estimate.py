@@ -7,10 +7,12 @@ import time
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from firstlight import groups, runs
 from firstlight.records import RunSpec, SpecError, spec_from_mapping
 from firstlight.runs import _limits
+from firstlight.runs._estimate import flops_per_second
 
 SMALL = {"task": {"group": "Z5"}, "model": {"width": 8}, "steps": 20}
 
@@ -138,6 +140,30 @@ def test_more_of_anything_takes_more():
     snapshots = runs.estimate(spec_from_mapping({**SMALL, "snapshots": 2}))
     assert snapshots.disk - base.disk == 2 * 4 * (10 * 8 + 8 * 5)
     assert runs.estimate(RunSpec()).rows == 51
+
+
+def test_the_products_of_muon_are_counted():
+    deep = {"task": {"group": "Z5"}, "model": {"kind": "deep", "widths": [2048, 2048]}, "steps": 1000}
+    adam, muon = (
+        runs.estimate(spec_from_mapping({**deep, "optimizer": {"name": name, "batch_size": 8}})).seconds
+        for name in ("adam", "muon")
+    )
+    # Five steps of three products of square matrices, 2n³ flops each.
+    assert muon - adam > 1000 * 5 * 3 * 2 * 2048**3 / flops_per_second()
+
+
+def test_the_rate_is_measured_on_one_thread_of_blas(monkeypatch):
+    threads: set[int] = set()
+    product = np.matmul
+
+    def counted(a, b):
+        threads.update(part["num_threads"] for part in threadpool_info() if part["user_api"] == "blas")
+        return product(a, b)
+
+    monkeypatch.setattr(np, "matmul", counted)
+    with threadpool_limits(2, user_api="blas"):
+        flops_per_second.__wrapped__()
+    assert threads == {1}
 
 
 MEASURE = """

@@ -20,6 +20,7 @@ from firstlight.records import GroupTask, ParityTask, RunSpec
 from firstlight.records._base import Frozen
 from firstlight.records.spec import TwoLayerModel
 from firstlight.runs._arrays import array_shapes
+from firstlight.threads import one_blas_thread
 
 _FLOAT = 4  # runs train in float32
 _STATES = {"sgd": 0, "adam": 2, "adamw": 2, "muon": 2}
@@ -28,10 +29,12 @@ _STATES = {"sgd": 0, "adam": 2, "adamw": 2, "muon": 2}
 _BLOCK = 256
 """Hidden units that a two-layer network evaluates at a time, at most."""
 
+_NEWTON_SCHULZ = 5  # steps of optax's Muon
 _LENS_NUMBERS = 16
 _COMPILE_SECONDS, _LAYER_SECONDS = 2.0, 0.2
 _STEP_SECONDS, _ROW_SECONDS = 3e-5, 1e-3
 _ENTRY_SECONDS = 5e-7  # to check an entry of a Cayley table
+_CORES = 2  # a step rarely keeps more busy, and the workers of a sweep share them
 _BANDWIDTH = 5e9  # bytes a second, for what is read and written once a step
 
 
@@ -158,6 +161,14 @@ def _flops(spec: RunSpec, sizes: Sizes, rows: int) -> float:
     return flops
 
 
+def _update_flops(spec: RunSpec, sizes: Sizes) -> float:
+    """Of the matrix products of one update: Muon's Newton–Schulz steps X ↦ (a + bXXᵀ + c(XXᵀ)²)X on each layer."""
+    if spec.optimizer.name != "muon":
+        return 0.0
+    sides = [sorted(layer) for layer in sizes.layers]
+    return sum(_NEWTON_SCHULZ * (4.0 * short**2 * long + 2.0 * short**3) for short, long in sides)
+
+
 def _is_population(spec: RunSpec, sizes: Sizes) -> bool:
     if not isinstance(spec.task, GroupTask) or not isinstance(spec.model, TwoLayerModel) or sizes.test:
         return False
@@ -177,7 +188,8 @@ def _seconds(spec: RunSpec, sizes: Sizes, rows: int) -> float:
     batch, rate = _batch(spec, sizes), flops_per_second()
     hidden = sum(n for _, n in sizes.layers[:-1])
     moved = _FLOAT * (8.0 * (2 + _states(spec)) * sizes.weights + 2.0 * batch * hidden)
-    step = _flops(spec, sizes, batch) / rate + moved / _BANDWIDTH + _STEP_SECONDS
+    flops = _flops(spec, sizes, batch) + _update_flops(spec, sizes)
+    step = flops / rate + moved / _BANDWIDTH + _STEP_SECONDS
     observed = _flops(spec, sizes, sizes.samples) / (3 * rate) + _ROW_SECONDS
     looks = len(set(spec.lenses)) * 10 * step
     order = sizes.outputs if isinstance(spec.task, GroupTask) else 0
@@ -188,11 +200,15 @@ def _seconds(spec: RunSpec, sizes: Sizes, rows: int) -> float:
 
 @functools.cache
 def flops_per_second() -> float:
-    """The rate of a float32 matrix product on this machine, measured once in some ten milliseconds."""
+    """The rate of float32 matrix products in a run, measured once in some twenty milliseconds.
+
+    Several threads of BLAS wait for each other on a busy machine, which cost a factor of 15: measure one.
+    """
     matrix = np.ones((512, 512), np.float32)
     best = math.inf
-    for _ in range(3):
-        start = time.perf_counter()
-        np.matmul(matrix, matrix)
-        best = min(best, time.perf_counter() - start)
-    return 2 * 512**3 / max(best, 1e-6)
+    with one_blas_thread():
+        for _ in range(8):
+            start = time.perf_counter()
+            np.matmul(matrix, matrix)
+            best = min(best, time.perf_counter() - start)
+    return min(os.cpu_count() or 1, _CORES) * 2 * 512**3 / max(best, 1e-6)
