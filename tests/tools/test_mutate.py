@@ -1,9 +1,11 @@
 """Operators of the mutation run on snippets, and draws that a seed fixes."""
 
 import ast
+import sys
 
 import pytest
 
+from tools.mutate import __main__ as command
 from tools.mutate import mutants, recording
 from tools.mutate.operators import changed, changes
 from tools.mutate.recording import Recording, split
@@ -124,3 +126,18 @@ def test_every_equivalent_mutant_is_one_and_has_a_reason():
             (m.before, m.after) == (before, after) for m in (mutants.mutant(file, text, c) for c in changes(text))
         )
         assert len(reason) > 20
+
+
+@pytest.mark.parametrize("moment", ["record", "try_all"])
+def test_ctrl_c_ends_with_the_score_so_far_and_its_exit_code(monkeypatch, tmp_path, capsys, moment):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "STATE", tmp_path)
+    monkeypatch.setattr(command, "record", lambda jobs: Recording())
+    monkeypatch.setattr(command, moment, interrupted)
+    monkeypatch.setattr(sys, "argv", ["mutate"])
+    assert command.main() == 130
+    out, err = capsys.readouterr()
+    assert err == "stopped; the same command goes on from here\n"
+    assert "0 of 0 mutants tried" in out

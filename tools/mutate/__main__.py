@@ -41,9 +41,9 @@ class Results:
         part.replace(RESULTS)
 
 
-def try_all(mutants: list[Mutant], recording: Recording, jobs: int) -> dict[str, Outcome]:
-    """The outcome of every mutant, stored ones first; Ctrl-C leaves what is done stored."""
-    results, done = Results(), {}
+def try_all(mutants: list[Mutant], recording: Recording, jobs: int, done: dict[str, Outcome]) -> None:
+    """Fill `done` with the outcome of every mutant, stored ones first; at Ctrl-C it has what was tried until then."""
+    results = Results()
     for mutant in mutants:
         if (stored := results.get(mutant)) is not None:
             done[mutant.key] = stored
@@ -60,13 +60,10 @@ def try_all(mutants: list[Mutant], recording: Recording, jobs: int) -> dict[str,
             rest = (time.monotonic() - start) / n * (len(left) - n) / 60
             line = f"{outcome.status:8}  {mutant.file}:{mutant.change.line}"
             print(f"{n}/{len(left)}  {line}  {rest:.0f} min left", flush=True)
-    except KeyboardInterrupt:
-        print("stopped; the same command goes on from here", file=sys.stderr)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
         workshop.close()
         pool.shutdown()
-    return done
 
 
 def _tried(workshop: Workshop, mutant: Mutant) -> tuple[Mutant, Outcome]:
@@ -104,12 +101,20 @@ def main() -> int:
     parser.add_argument("--list", action="store_true", help="print the draw and stop")
     arguments = parser.parse_args()
     STATE.mkdir(exist_ok=True)
-    recording = record(arguments.jobs)
-    mutants = draw(recording, arguments.count, arguments.seed)
-    if arguments.list:
-        print("\n".join(map(str, mutants)))
-        return 0
-    return 0 if report(mutants, try_all(mutants, recording, arguments.jobs)) else 1
+    mutants: list[Mutant] = []
+    outcomes: dict[str, Outcome] = {}
+    try:
+        recording = record(arguments.jobs)
+        mutants = draw(recording, arguments.count, arguments.seed)
+        if arguments.list:
+            print("\n".join(map(str, mutants)))
+            return 0
+        try_all(mutants, recording, arguments.jobs, outcomes)
+    except KeyboardInterrupt:
+        print("stopped; the same command goes on from here", file=sys.stderr)
+        report(mutants, outcomes)
+        return 130
+    return 0 if report(mutants, outcomes) else 1
 
 
 if __name__ == "__main__":

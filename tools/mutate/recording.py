@@ -67,7 +67,11 @@ def record(jobs: int) -> Recording:
         (STATE / "coverage").mkdir(parents=True, exist_ok=True)
         outputs = [STATE / "coverage" / f"part-{i}.json" for i in range(min(jobs, len(stale)))]
         runs = [_start(stale[i :: len(outputs)], output) for i, output in enumerate(outputs)]
-        codes = [run.wait() for run in runs]
+        try:
+            codes = [run.wait() for run in runs]
+        finally:
+            for run in runs:
+                run.kill()
         if any(code != 0 for code in codes):
             raise SystemExit("the tests fail without any change, see the output above; mend them first")
         for i, output in enumerate(outputs):
