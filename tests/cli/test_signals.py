@@ -11,12 +11,14 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from firstlight import claims, interrupts, runs
 from firstlight.claims import Claim, Outcome, Setting
 from firstlight.cli import exits, signals
-from firstlight.records import Store, load_spec
+from firstlight.records import Store, load_spec, run_id
 from firstlight.sweeps import load_sweep
 
 CODES = {signal.SIGINT: exits.INTERRUPTED, signal.SIGTERM: exits.TERMINATED}
@@ -254,20 +256,86 @@ from firstlight.cli import signals
 with signals.listening():
     signals.resumes(lambda: "the last checkpoint is at step 7; the same command goes on")
     with interrupts.deferred():
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, int(sys.argv[1])):
             os.kill(os.getpid(), number)
             time.sleep(0.3)
         time.sleep(60)
 """
 
 
-def test_the_second_signal_ends_at_once_and_says_what_is_saved():
+@pytest.mark.parametrize(
+    ("number", "words"), [(signal.SIGINT, "interrupted again"), (signal.SIGTERM, "terminated")], ids=["twice", "other"]
+)
+def test_the_second_signal_ends_at_once_and_says_what_is_saved(number, words):
     start = time.monotonic()
-    done = subprocess.run([sys.executable, "-c", AGAIN], capture_output=True, text=True, check=False)
+    line = [sys.executable, "-c", AGAIN, str(int(number))]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert time.monotonic() - start < 30
-    assert done.returncode == exits.TERMINATED
-    said = "terminated again before it had stopped: the last checkpoint is at step 7; the same command goes on"
+    assert done.returncode == CODES[number]
+    said = f"{words} before it had stopped: the last checkpoint is at step 7; the same command goes on"
     assert done.stderr.strip() == said
+
+
+def test_handlers_are_set_before_anything_that_takes_time(monkeypatch):
+    handlers, begin = [], signals.threading.Thread.start
+
+    def start(thread):
+        handlers.extend(signal.getsignal(number) for number in CODES)
+        begin(thread)
+
+    monkeypatch.setattr(signals.threading.Thread, "start", start)
+    before = signal.getsignal(signal.SIGTERM)
+    with signals.listening():
+        assert len(handlers) == 2
+        assert before not in handlers
+    assert signal.getsignal(signal.SIGTERM) == before
+
+
+def test_a_signal_heard_late_is_forgotten_with_the_others(monkeypatch):
+    hear = signals._Listener._listen
+    monkeypatch.setattr(signals._Listener, "_listen", lambda self: (time.sleep(0.3), hear(self)))
+    with contextlib.suppress(KeyboardInterrupt), signals.listening():
+        ctrl_c()
+    time.sleep(0.4)
+    assert interrupts.requested() is None
+
+
+def test_an_interruption_before_the_command_begins_is_one_line():
+    code = """
+from firstlight.cli import entry
+
+def main():
+    raise KeyboardInterrupt
+
+entry.main = main
+entry.command()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == exits.INTERRUPTED
+    assert done.stderr.strip() == "interrupted: nothing was left half done; run the same command again"
+
+
+def test_what_to_do_next_is_true_with_force_and_without_resume(cli, spec, monkeypatch):
+    def stop(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runs, "run", stop)
+    monkeypatch.setattr(runs, "saved_step", lambda store, spec: 7)
+    kept = "the run is kept up to step 7 in .firstlight/store.sqlite; the same command"
+    assert f"{kept} goes on from there" in cli("run", spec).err
+    assert f"{kept} without --no-resume goes on from there" in cli("run", spec, "--no-resume").err
+    assert "the same command starts the run again; a finished run" in cli("run", spec, "--force").err
+
+
+def test_a_checkpoint_is_seen_through_every_name_of_its_store(spec, folder):
+    wanted = load_spec(spec)
+    with Store(folder / "real.sqlite", "rw"):
+        pass
+    (folder / "link.sqlite").symlink_to("real.sqlite")
+    checkpoint = folder / "real.sqlite.checkpoints" / run_id(wanted) / "lane-0.safetensors"
+    checkpoint.parent.mkdir(parents=True)
+    save_file({"x": np.zeros(1)}, checkpoint, {"step": "7"})
+    assert runs.saved_step(folder / "link.sqlite", wanted) == runs.saved_step(folder / "real.sqlite", wanted) == 7
 
 
 def test_a_signal_that_the_shell_ignores_stays_ignored():
@@ -283,10 +351,10 @@ def test_reproduce_never_loses_a_signal(start, folder):
         number = (signal.SIGINT, signal.SIGTERM)[attempt % 2]
         command = start("reproduce", "--resume")
         time.sleep(chance.uniform(0, 12))
-        start = time.monotonic()
+        sent = time.monotonic()
         command.signal(number, everyone=number == signal.SIGINT)
         err = command.ends(number, 120)
-        took.append(time.monotonic() - start)
+        took.append(time.monotonic() - sent)
         print(f"reproduce {attempt}: {number.name}, {took[-1]:.1f} s, {err.strip().splitlines()[-1]}", flush=True)
     print(f"40 of 40 ended; slowest {max(took):.1f} s, mean {sum(took) / len(took):.2f} s", flush=True)
     with Store(folder / ".firstlight" / "store.sqlite") as store:

@@ -66,6 +66,8 @@ def test_an_interrupted_sweep_and_a_lost_cluster_say_what_to_do(cli, sweep, monk
     done = cli("sweep", sweep)
     assert done.code == exits.INTERRUPTED
     assert "3 of 4 points are in .firstlight/store.sqlite; the same command does the rest" in done.err
+    forced = cli("sweep", sweep, "--force").err
+    assert "3 of 4 points were trained and are in .firstlight/store.sqlite; the same command trains all" in forced
 
     def lose(*args, **options):
         raise sweeps.ClusterError("no Dask scheduler answers")

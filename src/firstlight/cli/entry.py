@@ -16,7 +16,10 @@ def command() -> NoReturn:
 
     After an interruption Python's own way out could take long, waiting for threads, and print tracebacks.
     """
-    code = main()
+    try:
+        code = main()
+    except KeyboardInterrupt as interruption:  # while the handlers of signals were being set
+        code = signals.end(interruption)
     if code in (exits.INTERRUPTED, exits.TERMINATED):
         for stream in (sys.stdout, sys.stderr):
             with contextlib.suppress(OSError, ValueError):
@@ -44,13 +47,13 @@ def _answer(argv: Sequence[str] | None) -> int:
     from cyclopts import CycloptsError
 
     from firstlight.cli.commands import app
+    from firstlight.cli.screen import PipeConsole
 
     words = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
     try:
-        console = terminal.PipeConsole()
-        code = app(words, console=console, exit_on_error=False, print_error=False, result_action="return_value")
+        code = app(words, console=PipeConsole(), exit_on_error=False, print_error=False, result_action="return_value")
         sys.stdout.flush()
         return code if isinstance(code, int) else exits.OK
     except CycloptsError as error:

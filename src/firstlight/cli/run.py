@@ -1,5 +1,6 @@
 """`firstlight run`: train what a spec describes."""
 
+import functools
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,15 +49,15 @@ def run(
         from firstlight import flow, runs
 
         wanted = runs.resolve(wanted, folder, allow_large=allow_large, store=where).spec
-        signals.resumes(lambda: _how_to_go_on(runs.saved_step(where, wanted), where))
+        say = functools.partial(_how_to_go_on, where=where, force=force, resume=resume)
+        signals.resumes(lambda: say(runs.saved_step(where, wanted)))
         try:
             with runs.writing(where, wait=wait) as kept:
                 is_there = not force and kept.run_status(wanted) in runs.OVER
                 options = {"force": force, "resume": resume, "data": folder, "allow_large": True}
                 record = runs.run(wanted, store=kept, progress=RunProgress(bar), **options)
         except flow.TrainingInterrupted as stopped:
-            done = stopped.trajectory.lanes[0].step
-            raise exits.Interrupted(_how_to_go_on(done, where)) from None
+            raise exits.Interrupted(say(stopped.trajectory.lanes[0].step)) from None
     if is_there:
         screen.err().print("this run is already in the store; --force trains it again")
     if json:
@@ -83,10 +84,13 @@ def _estimated(spec: Any, where: Path, data: Path | None, allow_large: bool, jso
     return exits.OK
 
 
-def _how_to_go_on(step: int | None, where: Path) -> str:
+def _how_to_go_on(step: int | None, *, where: Path, force: bool, resume: bool) -> str:
+    if force:
+        return f"the same command starts the run again; a finished run that was in {where} before is still there"
     if step is None:
         return "no checkpoint was written yet; the same command starts the run, or shows it if it had finished"
-    return f"the run is kept up to step {step} in {where}; the same command goes on from there"
+    again = "the same command" if resume else "the same command without --no-resume"
+    return f"the run is kept up to step {step} in {where}; {again} goes on from there"
 
 
 def summary(record: Any) -> dict[str, Any]:

@@ -15,6 +15,13 @@ from firstlight.cli import terminal
 _WIDE = 160
 
 
+class PipeConsole(Console):
+    """A console whose reader may stop reading: that is a `BrokenPipeError`, where Rich would exit with 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 def out() -> Console:
     """The console for results; in a file or a pipe it is wide, so that tables keep their rows."""
     return _console(stderr=False)
@@ -129,4 +136,4 @@ def _print_stacked(columns: Sequence[str], cells: Sequence[Sequence[Text]]) -> N
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     # Brackets in ids, intervals and commands are meant as they are, hence no markup.
-    return terminal.PipeConsole(stderr=stderr, markup=False, highlight=False, width=None if stream.isatty() else _WIDE)
+    return PipeConsole(stderr=stderr, markup=False, highlight=False, width=None if stream.isatty() else _WIDE)

@@ -57,6 +57,7 @@ def listening() -> Iterator[None]:
     interrupts.forget()
     listener = _Listener()
     handlers = {number: signal.signal(number, listener.handle) for number in numbers}
+    listener.start()
     hook, sys.unraisablehook = sys.unraisablehook, listener.unraisable
     try:
         yield
@@ -76,11 +77,17 @@ class _Listener:
         self._there.setblocking(False)
         self._again = 0  # signals that this object sends itself
         self._hook = sys.unraisablehook
+        self._before = -1
+        self._is_closed = False
+
+    def start(self) -> None:
+        """Begin to hear; handlers are set before, since starting a thread takes a while."""
         self._before = signal.set_wakeup_fd(self._there.fileno(), warn_on_full_buffer=False)
         threading.Thread(target=self._listen, daemon=True).start()
 
     def close(self) -> None:
         signal.set_wakeup_fd(self._before)
+        self._is_closed = True  # or the thread could note its last signal after `forget`
         self._there.close()  # the thread reads the end of the stream
 
     def handle(self, number: int, frame: FrameType | None) -> None:
@@ -108,7 +115,7 @@ class _Listener:
                 continue
             except OSError:
                 return
-            if not data:
+            if not data or self._is_closed:
                 self._here.close()
                 return
             if data[0] not in _WORDS:
@@ -137,6 +144,7 @@ def _end_at_once(number: int) -> None:
     except Exception:  # whatever state the command is in, it ends now
         how = "what was saved before is kept; run the same command again"
     cursor = "\x1b[?25h" if os.isatty(2) else ""
-    line = f"{cursor}\n{_WORDS[signal.Signals(number)]} again before it had stopped: {how}\n"
+    again = " again" if number == interrupts.requested() else ""
+    line = f"{cursor}\n{_WORDS[signal.Signals(number)]}{again} before it had stopped: {how}\n"
     os.write(2, line.encode(errors="backslashreplace"))
     os._exit(128 + number)

@@ -51,7 +51,8 @@ def sweep(
     options |= {"data": folder, "allow_large": allow_large}
     if dry_run:
         return _estimated(spec, set_ or [], where, json, options)
-    signals.resumes(lambda: f"every point that has ended is in {where}; the same command does the rest")
+    rest = "the same command trains all of them again (--force)" if force else "the same command does the rest"
+    signals.resumes(lambda: f"every point that has ended is in {where}; {rest}")
     with Bar("points") as bar:
         from firstlight.runs import writing
         from firstlight.sweeps import ClusterError, SweepInterrupted, load_sweep, run_sweep
@@ -63,7 +64,7 @@ def sweep(
                 result = run_sweep(wanted, kept, progress=SweepProgress(bar), on_estimate=announce, **options)
         except SweepInterrupted as stopped:
             raise exits.Interrupted(
-                f"{stopped.done} of {stopped.total} points are in {where}; the same command does the rest"
+                f"{stopped.done} of {stopped.total} points {'were trained and ' * force}are in {where}; {rest}"
             ) from None
         except ClusterError as error:
             raise exits.UserError(f"--cluster: {error}") from error

@@ -12,8 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Console
-
 from firstlight.cli import exits
 from firstlight.records.shorten import shorten
 
@@ -117,13 +115,6 @@ def _replace(error: UnicodeError) -> tuple[str, int]:
 
 
 codecs.register_error(_HANDLER, _replace)
-
-
-class PipeConsole(Console):
-    """A console whose reader may stop reading: that is a `BrokenPipeError`, where Rich would exit with 1."""
-
-    def on_broken_pipe(self) -> None:
-        raise BrokenPipeError
 
 
 def on_any_terminal(command: Callable[..., int]) -> Callable[..., int]:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from firstlight.flow import checkpoint_step
 from firstlight.records import RunSpec, Store, run_id
+from firstlight.records.store import locate
 
 OVER = ("finished", "diverged")
 """Statuses that running again would only repeat."""
@@ -25,7 +26,7 @@ def clear_checkpoints(store: Store) -> tuple[str, ...]:
 
 def saved_step(store: str | os.PathLike[str], spec: RunSpec) -> int | None:
     """The step up to which a run that trains by itself is saved beside the store at a path; None if it is not."""
-    folder = _root(Path(store)) / run_id(spec)
+    folder = _root(locate(store)) / run_id(spec)
     steps = [step for file in folder.glob("lane-*.safetensors") if (step := checkpoint_step(file)) is not None]
     return max(steps, default=None)
 

@@ -10,8 +10,10 @@ import os
 import re
 import time
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,8 +101,9 @@ class LocalPool(Pool):
     def _hire(self) -> Any:
         """An executor whose process starts with its first batch."""
         # While these start, they unblock the signals that `children_ignore_ctrl_c` blocks.
-        for tracker in (multiprocessing.resource_tracker, resource_tracker):
-            tracker.ensure_running()
+        with _without_warnings_of_trackers():
+            for tracker in (multiprocessing.resource_tracker, resource_tracker):
+                tracker.ensure_running()
         threads = max(cpu_count() // len(self._seats), 1)
         # The initialiser is a light module's: a worker must follow its driver before the long imports begin.
         return ProcessPoolExecutor(
@@ -136,3 +139,17 @@ class LocalPool(Pool):
             seat.executor.shutdown(wait=True, kill_workers=True)
         seat.executor = None
         seat.compiled.clear()
+
+
+@contextmanager
+def _without_warnings_of_trackers() -> Iterator[None]:
+    """Start processes that say nothing of what they tidy up after a driver that ended at once."""
+    before = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [before, "ignore:resource_tracker"]))
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = before

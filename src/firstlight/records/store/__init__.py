@@ -2,7 +2,7 @@
 
 from firstlight.records.store._errors import StoreError
 from firstlight.records.store._integrity import IntegrityReport, check_store
-from firstlight.records.store._path import require_name
+from firstlight.records.store._path import locate, require_name
 from firstlight.records.store._repair import RepairReport, repair_store
 from firstlight.records.store._store import Store
 from firstlight.records.store._stream import RunHandle
@@ -14,6 +14,7 @@ __all__ = [
     "Store",
     "StoreError",
     "check_store",
+    "locate",
     "repair_store",
     "require_name",
 ]

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from firstlight.records.store._errors import StoreError
 
-_FILES = ("-wal", "-shm", "-journal", ".lock")
+_LOGS = ("-wal", "-shm", "-journal")
+_FILES = (*_LOGS, ".lock")
 _FOLDERS = (".blobs", ".checkpoints")
 _KINDS = {
     stat.S_IFDIR: "a folder",
@@ -41,7 +42,7 @@ def locate(given: str | os.PathLike[str]) -> Path:
 
 
 def require_name(given: str | os.PathLike[str]) -> Path:
-    """Refuse a name that no file can have: empty, with a NUL character, or with a slash at its end."""
+    """Refuse a name that no store can have: empty, with a NUL character, or with the end of a folder or a log."""
     name = os.fsdecode(given)
     if not name:
         raise StoreError("the path of the store is empty; name a file, such as runs.sqlite.")
@@ -49,6 +50,9 @@ def require_name(given: str | os.PathLike[str]) -> Path:
         raise StoreError(f"the path of the store contains a NUL character: {name!r}; name a file, such as runs.sqlite.")
     if name[-1] in (os.sep, os.altsep):
         raise StoreError(f"{name} ends like a folder; name the file of the store, such as {name}runs.sqlite.")
+    if name.endswith(_LOGS):
+        # SQLite deletes the files of this name when it closes the store they would belong to.
+        raise StoreError(f"{name} ends like a log of SQLite ({', '.join(_LOGS)}); name a file, such as runs.sqlite.")
     return Path(name)
 
 
