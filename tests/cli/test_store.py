@@ -17,6 +17,8 @@ WRITING = {
     "gc": ("store", "gc"),
 }
 READING = {
+    "dry run": ("run", "spec.toml", "--dry-run", "--store"),
+    "dry sweep": ("sweep", "sweep.toml", "--dry-run", "--store"),
     "list": ("runs", "list", "--store"),
     "report": ("report", "page.html", "--store"),
     "check": ("store", "check"),
@@ -44,12 +46,13 @@ def test_a_place_where_no_store_can_be_is_refused_and_left_as_it_is(cli, folder,
         ("pipe/", "pipe/ ends like a folder; name the file of the store"),
         (".", ". is a folder; name the file of the store, such as runs.sqlite"),
         ("", "the path of the store is empty"),
+        ("other.sqlite-wal", "other.sqlite-wal ends like a log of SQLite (-wal, -shm, -journal); name a file"),
+        ("file/below/runs.sqlite", "file is a file, not a folder"),
     ):
         done = cli(*words, place)
         assert (done.code, done.out) == (exits.USER_ERROR, ""), place
         assert said in done.err
         assert len(done.err.splitlines()) == 1
-    assert cli(*words, "file/below/runs.sqlite").code == exits.USER_ERROR
     assert sorted(folder.rglob("*")) == before
 
 

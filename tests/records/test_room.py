@@ -1,6 +1,7 @@
 """Free memory and disk, from a system made of files."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
@@ -57,3 +58,12 @@ def test_disk_is_that_of_the_nearest_folder(tmp_path):
     assert free is not None
     assert free > 0
     assert room.free_disk("\0") is None or room.free_disk("\0") > 0
+
+
+def test_a_link_to_a_store_is_measured_where_the_store_is(monkeypatch, tmp_path):
+    (tmp_path / "large").mkdir()
+    (tmp_path / "link.sqlite").symlink_to(tmp_path / "large" / "store.sqlite")
+    asked = []
+    monkeypatch.setattr(room.shutil, "disk_usage", lambda folder: asked.append(folder) or SimpleNamespace(free=1))
+    assert room.free_disk(tmp_path / "link.sqlite") == 1
+    assert asked == [(tmp_path / "large").resolve()]

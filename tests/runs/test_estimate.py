@@ -112,7 +112,8 @@ def test_a_disk_that_is_too_small_is_refused(monkeypatch, tmp_path):
     monkeypatch.setattr(_limits, "free_disk", lambda path: 1000)
     said = refusal({**SMALL, "snapshots": 3}, store=tmp_path / "store.sqlite")
     assert "snapshots: the run writes about" in said
-    assert "1.0 kB are free where the store is" in said
+    assert "1.0 kB are free where the store is. Use a smaller snapshots or model.width, or choose" in said
+    assert "model.width: the run writes about" in refusal(SMALL, store=tmp_path / "store.sqlite")
 
 
 def test_arrays_are_measured_by_the_headers_of_their_file(memory, tmp_path):

@@ -9,8 +9,9 @@ from firstlight.cli import screen
 def stored_status(spec: Any, where: Path) -> str:
     """The status of a run in the store, or "new"; nothing is created where there is no store."""
     from firstlight.records import Store
+    from firstlight.records.store import locate
 
-    if not where.exists():
+    if not locate(where).exists():
         return "new"
     with Store(where) as kept:
         return kept.run_status(spec) or "new"

@@ -62,8 +62,10 @@ def store_path(given: str | Path | None) -> Path:
 
 def existing_store(given: str | Path | None) -> Path:
     """Where the store is, for a command that has nothing to do where there is none."""
+    from firstlight.records.store import locate
+
     path = store_path(given)
-    if not os.path.lexists(path):
+    if not os.path.exists(locate(path)):
         raise UserError(f"there is no store at {path}; the first record written there creates it")
     return path
 

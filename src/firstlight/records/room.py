@@ -26,8 +26,8 @@ def free_disk(path: str | os.PathLike[str]) -> int | None:
     >>> (free_disk("not/there/yet.sqlite") or 1) > 0
     True
     """
-    place = Path(path).absolute()
     try:
+        place = Path(os.path.realpath(path))  # a link may lead to another disk
         return shutil.disk_usage(next(folder for folder in place.parents if folder.is_dir())).free
     except (OSError, StopIteration, ValueError):
         return None

@@ -71,9 +71,10 @@ def too_large(spec: RunSpec, expected: Estimate, memory: int | None, disk: int |
     if not isinstance(spec.model, TwoLayerModel) and len(spec.model.widths) > MOST_LAYERS:
         problems.append(f"model.widths: {len(spec.model.widths):,} layers, and at most {MOST_LAYERS:,} allowed; {_TRY}")
     if disk is not None and (needed := expected.disk + expected.checkpoint) > disk:
+        fields = [*(["snapshots"] if spec.snapshots else []), _width(spec)]
         problems.append(
-            f"snapshots: the run writes about {size(needed)}; {size(disk)} are free where the store is. "
-            f"Lower snapshots or {_width(spec)}, or choose another disk with --store; {_TRY}"
+            f"{fields[0]}: the run writes about {size(needed)}; {size(disk)} are free where the store is. "
+            f"Use a smaller {' or '.join(fields)}, or choose another disk with --store; {_TRY}"
         )
     if expected.seconds > MOST_SECONDS:
         problems.append(

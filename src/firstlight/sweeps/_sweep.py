@@ -11,6 +11,7 @@ import pandas as pd
 
 from firstlight import interrupts
 from firstlight.records import RunRecord, RunSpec, Store, run_id
+from firstlight.records.store import locate
 from firstlight.runs import OVER, Outcome, keep, writing
 from firstlight.sweeps._batches import cut
 from firstlight.sweeps._cluster import ClusterPool
@@ -145,7 +146,7 @@ def preview_sweep(
     3
     """
     specs = left = sweep.expand(data, allow_large=allow_large)
-    if store is not None and not force and os.path.exists(store):
+    if store is not None and locate(store).exists() and not force:
         with Store(store) as opened:
             left = [spec for spec in specs if opened.run_status(spec) not in OVER]
     workers = None if cluster is not None else worker_count(jobs, len(left))
