@@ -117,15 +117,16 @@ def argmin(values: Float[np.ndarray, " n"], size: float | None = None) -> int:
 
 def _turn(Q: Inexact[np.ndarray, "n r"]) -> Inexact[np.ndarray, "r r"]:
     """The unitary W for which QW is the canonical basis; row j of Q̄ holds the coordinates of P's column j."""
-    left = Q.conj()
-    W = np.zeros((Q.shape[1], 0), dtype=Q.dtype)
-    for _ in range(Q.shape[1]):
-        pivot = left[first_large((np.abs(left) ** 2).sum(1))]
-        # Once more, as the pivot may be the small rest of a column.
-        w = pivot - W @ (W.conj().T @ pivot)
-        w /= np.linalg.norm(w)
-        W = np.column_stack([W, w])
-        left = left - np.outer(left @ w.conj(), w)
+    rows, count = Q.conj(), Q.shape[1]
+    left = (np.abs(rows) ** 2).sum(1)
+    W = np.zeros((count, count), dtype=Q.dtype, order="F")
+    for k in range(count):
+        w, taken = rows[first_large(left)], W[:, :k]
+        for _ in range(2):  # once more, as what is left of a column may be small
+            w = w - taken @ (w.conj() @ taken).conj()
+        W[:, k] = w / np.linalg.norm(w)
+        # At least (r − k)/n is left of some column, far above the rounding of this difference.
+        left -= np.abs(Q @ W[:, k]) ** 2
     return W
 
 
