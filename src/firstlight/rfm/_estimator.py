@@ -147,6 +147,8 @@ class BaseRFM(BaseEstimator):
 
     def _check_weights(self, X: np.ndarray, sample_weight: Any) -> np.ndarray:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if not weights.any():  # scikit-learn itself refuses this only from 1.9 on
+            raise ValueError("sample_weight must contain at least one non-zero number, got only zeros")
         return weights
 
     def _fit(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, *, loo: bool) -> Fitted:

@@ -57,7 +57,9 @@ def follow(
     done = _level(problem, unpack, loss_below)
     options: dict[str, Any] = {"rtol": rtol, "atol": rtol * _absolute(problem)}
     if solver == "lsoda" and problem.hessian is not None:
-        options["jac"] = _jacobian(problem, theta.shape, float(eta))
+        jacobian = _jacobian(problem, theta.shape, float(eta))
+        # SciPy before 1.17 counts the arguments of what it is given, which a decorated function hides.
+        options["jac"] = lambda t, y: jacobian(t, y)
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         states, status, steps = _solve(_SOLVERS[solver], right, start, ts, options, max_steps, done)
     params = np.stack([unpack(state) for state in states])
