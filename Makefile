@@ -49,7 +49,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
 
 soak: $(VENV)/.test
-	$(BIN)/python -m pytest -m soak --timeout 3600
+	$(BIN)/python -m pytest -m soak --timeout 7200
 
 # change the numerics in 100 places, one at a time, and see whether a test fails; make mutate COUNT=20 tries fewer
 mutate: $(VENV)/.mutate
