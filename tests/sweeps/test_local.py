@@ -12,6 +12,8 @@ import pytest
 from firstlight import runs
 from firstlight.records import Store
 from firstlight.sweeps import Sweep, SweepInterrupted, collect, run_sweep, sweep_from_mapping
+from firstlight.sweeps._batches import cut
+from firstlight.sweeps._local import LocalPool
 
 BASE = {
     "task": {"group": "Z5", "split": {"fraction": 0.8}},
@@ -66,6 +68,31 @@ def test_a_point_that_kills_its_worker_fails_alone_and_may_try_again(tmp_path):
         assert sorted(store.run_ids()) == sorted(record.id for record in again.records)
     run_sweep(SWEEP, path, progress=ran.append)
     assert ran == [2], "a finished sweep ran again"
+
+
+def test_a_worker_that_dies_with_nothing_to_do_is_replaced(tmp_path):
+    first, *_ = cut(SWEEP.expand(), 1)
+    pool = LocalPool(1, pretending())
+    try:
+        pool.start(first)
+        ((_, outcomes),) = ended(pool)
+        (process,) = pool._seats[0].executor._processes.values()
+        os.kill(process.pid, signal.SIGKILL)
+        deadline = time.monotonic() + 60
+        while pool._seats[0].executor._flags.broken is None:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        pool.start(first)
+        ((_, again),) = ended(pool)
+    finally:
+        pool.close()
+    assert [outcome.record.id for outcome in again] == [outcome.record.id for outcome in outcomes]
+
+
+def ended(pool: LocalPool) -> list:
+    while not (results := pool.ended(1.0)):
+        pass
+    return results
 
 
 def test_workers_compute_the_bits_of_this_process(tmp_path):

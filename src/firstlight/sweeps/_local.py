@@ -82,10 +82,13 @@ class LocalPool(Pool):
     def start(self, batch: Batch) -> None:
         seat = self._next if self._next.batch is None else self._free[0]
         with interrupts.deferred():  # a worker started by halves would belong to nobody
-            if seat.executor is None:
-                seat.executor = self._hire()
-            with interrupts.children_ignore_ctrl_c():
-                seat.batch, seat.future = batch, seat.executor.submit(self._worker, batch.specs)
+            try:
+                future = self._submit(seat, batch)
+            except BrokenProcessPool:
+                # The worker died while it had nothing to do: no batch is to blame.
+                self._dismiss(seat)
+                future = self._submit(seat, batch)
+            seat.batch, seat.future = batch, future
         seat.since = time.perf_counter()
         seat.compiled.add(batch.key)
 
@@ -113,6 +116,12 @@ class LocalPool(Pool):
     @property
     def _free(self) -> list[_Seat]:
         return [seat for seat in self._seats if seat.batch is None]
+
+    def _submit(self, seat: _Seat, batch: Batch) -> Future:
+        if seat.executor is None:
+            seat.executor = self._hire()
+        with interrupts.children_ignore_ctrl_c():
+            return seat.executor.submit(self._worker, batch.specs)
 
     def _worthwhile(self, waiting: deque[Batch], key: str) -> bool:
         """Whether a second worker helps: not when the one that has the program is done before it has compiled."""
