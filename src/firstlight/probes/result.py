@@ -184,7 +184,7 @@ class _Header(Form):
     layers: list[_LayerForm]
     untreated: dict[str, str]
     samples: Annotated[int, Ge(0)]
-    alignment: str
+    alignment: Literal["pearson", "cosine"]
 
 
 def _layer(form: _LayerForm, arrays: dict[str, np.ndarray]) -> LayerReport:
