@@ -102,8 +102,8 @@ def size(count: float | int) -> str:
 def _memory_needed(spec: RunSpec, expected: Estimate) -> str:
     parts = sorted(expected.memory.items(), key=lambda part: -part[1])
     shown = [part for part in parts[:3] if part[1] > 0.01 * parts[0][1]]
-    told = ", ".join(f"{name} {size(bytes_)}" for name, bytes_ in shown)
-    return f"{_fields(spec)[parts[0][0]][0]}: the run needs about {size(expected.bytes)} of memory ({told})"
+    largest = ", ".join(f"{name} {size(bytes_)}" for name, bytes_ in shown)
+    return f"{_fields(spec)[parts[0][0]][0]}: the run needs about {size(expected.bytes)} of memory ({largest})"
 
 
 def _smaller(spec: RunSpec, expected: Estimate) -> str:

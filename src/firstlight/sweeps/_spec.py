@@ -107,8 +107,8 @@ class Sweep(Frozen):
         """
         sizes = [len(self.points) or 1, *map(len, self.grid.values()), len(self.seeds) or 1]
         if math.prod(sizes) > MOST_POINTS:
-            told = f"the sweep has {math.prod(sizes):,} points ({' × '.join(map(str, sizes))}), and at most"
-            raise SpecError([f"grid: {told} {MOST_POINTS:,} are allowed; use fewer values, or several sweeps"])
+            size = f"the sweep has {math.prod(sizes):,} points ({' × '.join(map(str, sizes))}), and at most"
+            raise SpecError([f"grid: {size} {MOST_POINTS:,} are allowed; use fewer values, or several sweeps"])
         specs: dict[str, RunSpec] = {}
         problems: Counter[str] = Counter()
         changes = list(self._changes())
