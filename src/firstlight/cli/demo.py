@@ -42,7 +42,7 @@ def demo(
     from firstlight import report
     from firstlight.cli.pages import run_pages, stories
 
-    screen.say("\n".join(["", _closing(record), "", *(f"· {told}" for told in stories(record))]))
+    screen.say("\n".join(["", _closing(record), "", *(f"· {sentence}" for sentence in stories(record))]))
     views, figures = run_pages([record])
     page = report.write(out, views, (), figures, title="firstlight demo")
     screen.say(f"\n{page} shows the figures; {screen.duration(record.seconds)} of training.")

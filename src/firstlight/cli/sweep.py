@@ -109,8 +109,8 @@ def _tell(result: Any, where: Path) -> None:
     if len(frame) > _SHOWN:
         screen.say(f"… and {len(frame) - _SHOWN} more; --csv FILE writes them all")
     counts = frame["status"].value_counts()
-    told = ", ".join(f"{count} {status}" for status, count in counts.items())
-    screen.say(f"\n{len(frame)} points: {told}, in {where}")
+    counted = ", ".join(f"{count} {status}" for status, count in counts.items())
+    screen.say(f"\n{len(frame)} points: {counted}, in {where}")
     if "message" in frame.columns:
         for message, count in frame.loc[frame["status"] == "failed", "message"].value_counts().items():
             screen.say(f"failed {count} time{'s' * (count != 1)}: {message}")

@@ -184,7 +184,7 @@ def _pool(points: int, worker: Worker, jobs: int | None, cluster: str | None) ->
 
 
 def worker_count(jobs: int | None, points: int) -> int:
-    """Worker processes on this machine for so many points: as asked for, else one per core."""
+    """Number of worker processes on this machine: `jobs` or one per core, at most one per point."""
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {jobs}; leave it out for one per core")
     return max(min(jobs or default_jobs(), points), 1)
