@@ -13,7 +13,7 @@ import numpy as np
 from benchmarks._timing import result
 from firstlight import flow, models, tasks
 from firstlight.groups import Group, cyclic
-from firstlight.records.spec import Loss
+from firstlight.records._spec import Loss
 
 __all__ = ["gram_vs_dense_d71_q512", "gram_vs_dense_d127_q512"]
 

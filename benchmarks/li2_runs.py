@@ -47,7 +47,7 @@ def li2_lenses_overhead() -> dict:
 def li2_figure2_15seeds_seconds() -> dict:
     """Figure 2 as in the paper: 15 seeds with weight decay and 15 without, 500 epochs, looked at every 5."""
     from firstlight.claims import Setting
-    from firstlight.claims.li2 import grokking
+    from firstlight.claims.li2.checks import grokking
 
     start = time.perf_counter()
     outcome = grokking.grokking(Setting("paper"))

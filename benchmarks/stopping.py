@@ -14,7 +14,7 @@ def _folds(path: Path) -> list[dict]:
     """Test error, test accuracy and change of M after each update, for every fold and rule."""
     import numpy as np
 
-    from firstlight.claims.fact.rfm_tabular import uci_table
+    from firstlight.claims.fact.checks.rfm_tabular import uci_table
     from firstlight.rfm import ExactSolver, Laplace, Ridge, Rule, best_ridge, iterate, median_bandwidth
 
     table, found = uci_table(path), []
@@ -54,7 +54,7 @@ def rfm_tol_uci() -> dict:
     from joblib import Parallel, delayed
 
     from firstlight.claims import data_directory
-    from firstlight.claims.needs import missing
+    from firstlight.claims._needs import missing
 
     data = data_directory(None)
     if data is None or missing(("uci121",), data):

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from firstlight import plots, probes
-from firstlight.probes.experiments.perceptrons import digits
+from firstlight.probes._experiments.perceptrons import digits
 
 EPOCHS = 300
 

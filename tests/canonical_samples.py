@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_info
 
 from firstlight import groups
 from firstlight.rfm import RFMRegressor
-from firstlight.tasks.images import whitened
+from firstlight.tasks._images import whitened
 from firstlight.theories import agf, fact
 
 CLOSED = ("Z7", "Z2xZ6", "S3", "D5", "Q8", "F21")

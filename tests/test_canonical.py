@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firstlight import canonical, groups, rfm
-from firstlight.rfm.ridge import RUNGS
+from firstlight import _canonical as canonical
+from firstlight import groups, rfm
+from firstlight.rfm._solvers.ridge import RUNGS
 from firstlight.theories import agf, cogo, manifold
-from firstlight.theories.cogo.path import unit_at
+from firstlight.theories.cogo._path import unit_at
 from tests.canonical_samples import samples
 from tests.tolerances import rounding
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from firstlight import flow, models, plots, rfm, tasks
-from firstlight.probes.result import LayerReport, ProbeResult
-from firstlight.probes.verdict import Verdict
+from firstlight.probes._result import LayerReport, ProbeResult
+from firstlight.probes._verdict import Verdict
 from firstlight.records import FigureData, FileError, figure
 from firstlight.records.figure import KINDS
 from tests.forging import Forger

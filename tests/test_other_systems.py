@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from firstlight.records import RunSpec, Store, StoreError, facts, room
-from firstlight.rfm import memory
+from firstlight.records import RunSpec, Store, StoreError
+from firstlight.records import _facts as facts
+from firstlight.records import _room as room
+from firstlight.rfm._solvers import memory
 
 
 def byte_locks() -> types.ModuleType:

@@ -8,7 +8,7 @@ import scipy.linalg
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from firstlight import flow, models, tasks
-from firstlight.threads import one_blas_thread
+from firstlight._threads import one_blas_thread
 
 
 def counts() -> set[int]:

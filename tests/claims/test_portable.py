@@ -5,9 +5,9 @@ import pytest
 
 from firstlight import claims
 from firstlight.claims import Setting
-from firstlight.claims.fact import separation
-from firstlight.claims.li2 import figures
-from firstlight.claims.manifold import stability
+from firstlight.claims.fact.checks import separation
+from firstlight.claims.li2.checks import figures
+from firstlight.claims.manifold.checks import stability
 
 
 def test_every_claim_says_how_far_measured_may_be_from_expected():

@@ -5,11 +5,11 @@ import pandas as pd
 import pytest
 
 from firstlight.claims import Setting
-from firstlight.claims.cogo import characters, loss
-from firstlight.claims.fact import separation
-from firstlight.claims.li2 import energy, grokking
-from firstlight.claims.manifold import stability
-from firstlight.claims.manifold._networks import tanh_network
+from firstlight.claims.cogo.checks import characters, loss
+from firstlight.claims.fact.checks import separation
+from firstlight.claims.li2.checks import energy, grokking
+from firstlight.claims.manifold.checks import stability
+from firstlight.claims.manifold.checks._networks import tanh_network
 
 
 def test_characters_of_a_wrong_group_fail(monkeypatch):

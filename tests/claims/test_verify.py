@@ -5,7 +5,8 @@ import dataclasses
 import pytest
 
 from firstlight import claims, report
-from firstlight.claims import Claim, Outcome, Setting, needs
+from firstlight.claims import Claim, Outcome, Setting
+from firstlight.claims import _needs as needs
 from firstlight.records import Store, figure
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from firstlight import claims
 from firstlight.claims import Claim, Outcome, Setting
-from firstlight.cli import exits
+from firstlight.cli import _exits as exits
 from firstlight.records import figure
 
 

@@ -3,9 +3,9 @@
 import re
 
 from firstlight import flow, runs
-from firstlight.cli import exits
-from firstlight.cli.demo import demo_spec, with_lenses
-from firstlight.cli.live import Live
+from firstlight.cli import _exits as exits
+from firstlight.cli._terminal.live import Live
+from firstlight.cli.commands.demo import demo_spec, with_lenses
 
 
 def test_the_demo_trains_tells_and_writes_a_page(cli, folder):

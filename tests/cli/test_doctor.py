@@ -1,7 +1,7 @@
 """The doctor says what there is, how fast it is, and how to get what is missing."""
 
-from firstlight.claims import needs
-from firstlight.cli import exits
+from firstlight.claims import _needs as needs
+from firstlight.cli import _exits as exits
 
 
 def test_the_doctor_measures(cli):

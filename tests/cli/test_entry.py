@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 
-from firstlight.cli import exits
+from firstlight.cli import _exits as exits
 
 COMMANDS = (
     ("demo",),

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from firstlight import runs
-from firstlight.cli import exits
+from firstlight.cli import _exits as exits
 from firstlight.records import RunSpec, Store, apply_overrides, load_spec, run_id
 
 SMALL = ("steps=20", "task.group=Z5", "model.width=16")

@@ -15,9 +15,11 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from firstlight import claims, interrupts, runs
+from firstlight import _interrupts as interrupts
+from firstlight import claims, runs
 from firstlight.claims import Claim, Outcome, Setting
-from firstlight.cli import exits, signals
+from firstlight.cli import _exits as exits
+from firstlight.cli import _signals as signals
 from firstlight.records import Store, load_spec, run_id
 from firstlight.sweeps import load_sweep
 

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from firstlight.cli import exits
+from firstlight.cli import _exits as exits
 from firstlight.records import Store
 
 from .conftest import SPEC

@@ -5,7 +5,7 @@ import csv
 import pytest
 
 from firstlight import sweeps
-from firstlight.cli import exits
+from firstlight.cli import _exits as exits
 
 SWEEP = """
 seeds = 2

@@ -13,7 +13,9 @@ import termios
 
 import pytest
 
-from firstlight.cli import exits, main, terminal
+from firstlight.cli import _exits as exits
+from firstlight.cli import main
+from firstlight.cli._terminal import streams as terminal
 from tests.cli.test_entry import COMMANDS
 
 CHEAP = "cogo.theorem-1"

@@ -12,7 +12,7 @@ import scipy.linalg
 import torch
 
 from firstlight import features
-from firstlight.features import kernel_matrices
+from firstlight.features._matrices import kernel_matrices
 
 rng = np.random.default_rng(0)
 n, d, K, c = 7, 4, 3, 2

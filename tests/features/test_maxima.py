@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from firstlight import features, groups
-from firstlight.features import ascent, chance_content, chance_dominance, chance_purity, dominates
+from firstlight.features import chance_content, chance_dominance, chance_purity, dominates
+from firstlight.features._energy import ascent
 from firstlight.theories import li2
 from tests.tolerances import rounding
 

@@ -8,10 +8,10 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
-from firstlight.flow.gradient_flow import gradient_flow
+from firstlight.flow._gradient_flow import gradient_flow
 from firstlight.flow.population import population_loss, population_value_and_grad
 from firstlight.groups import cyclic
-from firstlight.records.spec import Loss
+from firstlight.records._spec import Loss
 
 RNG = np.random.default_rng(0)
 

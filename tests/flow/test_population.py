@@ -16,7 +16,7 @@ from firstlight.flow.population import (
 )
 from firstlight.flow.population._convolution import convolve, correlate_left, correlate_right
 from firstlight.groups import Group, alternating, cyclic, dihedral, parse, quaternion, symmetric
-from firstlight.records.spec import Loss
+from firstlight.records._spec import Loss
 from tests.tolerances import rounding
 
 GROUPS = [cyclic(7), cyclic(8), parse("Z2xZ6"), symmetric(3), quaternion(), dihedral(5), alternating(4)]

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from firstlight.probes.compare import Moments, compare
+from firstlight.probes._compare import Moments, compare
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from firstlight.probes.decay import step_direction
+from firstlight.probes._decay import step_direction
 from tests.tolerances import rounding
 
 LEARNING_RATE, DECAY = 0.125, 0.25

@@ -2,7 +2,7 @@
 
 import pytest
 
-from firstlight.probes.experiments.perceptrons import Recipe, digits, train_and_probe
+from firstlight.probes._experiments.perceptrons import Recipe, digits, train_and_probe
 
 
 @pytest.mark.soak

@@ -7,8 +7,8 @@ from torch import nn
 from torch.nn import functional
 
 from firstlight import probes
-from firstlight.probes.experiments.critical import settle
-from firstlight.probes.experiments.layers import CASES
+from firstlight.probes._experiments.critical import settle
+from firstlight.probes._experiments.layers import CASES
 from tests.tolerances import rounding
 
 LAMBDA = 0.3

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from firstlight import plots, probes
-from firstlight.probes.decay import decay_from_group
+from firstlight.probes._decay import decay_from_group
 
 
 def network(*sizes, bias=True):

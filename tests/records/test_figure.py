@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+from firstlight._files import write_atomically
 from firstlight.records import figure
 from firstlight.records.figure import Axis, FigureData, Series
-from firstlight.records.files import write_atomically
 
 
 def _curve(title: str = "t", values=(1.0, 0.5, np.nan)) -> FigureData:

@@ -23,7 +23,7 @@ from firstlight.records import (
     sha256,
     software_versions,
 )
-from firstlight.records.values import plain
+from firstlight.records._values import plain
 
 numbers = st.floats(width=64)
 names = st.text(min_size=1).filter(lambda name: name not in ("step", "__metadata__"))

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from firstlight.records import room
+from firstlight.records import _room as room
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from firstlight.records.spec import Recording
-from firstlight.records.steps import EverySteps, LogSteps
+from firstlight.records._spec import Recording
+from firstlight.records._steps import EverySteps, LogSteps
 
 
 def listed(last: int, every: int | None, points: int | None) -> tuple[int, ...]:

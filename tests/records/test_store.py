@@ -22,8 +22,8 @@ from firstlight.records import (
     Table,
     load_spec,
 )
+from firstlight.records._store import _blobs, _schema
 from firstlight.records.figure import Series, curves
-from firstlight.records.store import _blobs, _schema
 
 TABLE = Table([0, 10, 20], {"loss": [1.0, 0.5, np.nan], "weights": np.arange(12.0).reshape(3, 2, 2)})
 WEIGHTS = {"final": {"W": np.arange(6.0).reshape(2, 3).T, "V": np.float32([[1, 2]])}, "step-10": {"W": np.eye(2)}}

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from firstlight.records import RunSpec, Store, StoreError, check_store, repair_store
-from firstlight.records.store import _creation, _repair, _runs, _schema
+from firstlight.records._store import _creation, _repair, _runs, _schema
 
 from .store_worker import spec, whole
 

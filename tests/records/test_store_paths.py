@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from firstlight.records import Store, StoreError, check_store, repair_store
-from firstlight.records.store import _creation
+from firstlight.records._store import _creation
 
 from .store_worker import spec, whole
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from firstlight.records import RunSpec, Store, StoreError, check_store
-from firstlight.records.store import _head
+from firstlight.records._store import _head
 
 from .store_worker import require_whole, spec, whole
 

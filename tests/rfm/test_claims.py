@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from firstlight.claims import Setting
-from firstlight.claims.fact import rfm_algorithm, rfm_identities, rfm_tabular
-from firstlight.rfm import exact
+from firstlight.claims.fact.checks import rfm_algorithm, rfm_identities, rfm_tabular
+from firstlight.rfm._solvers import exact
 
 
 @pytest.mark.parametrize(

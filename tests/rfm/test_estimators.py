@@ -22,8 +22,8 @@ from sklearn.preprocessing import OneHotEncoder
 
 from firstlight import plots, rfm
 from firstlight.rfm import IllConditionedWarning, Laplace, RFMClassifier, RFMRegressor
-from firstlight.rfm.fitting import systematic_folds
-from firstlight.rfm.table import Scaling, distinct
+from firstlight.rfm._fitting import systematic_folds
+from firstlight.rfm._tables.table import Scaling, distinct
 
 
 def interaction(n=200, d=6, seed=0):
@@ -141,7 +141,7 @@ def test_units_do_not_matter(factor):
 
 @pytest.mark.parametrize("factor", [1e-30, 1e30])
 def test_columns_left_unscaled_may_be_of_any_size(monkeypatch, factor):
-    from firstlight.rfm import fitting
+    from firstlight.rfm import _fitting as fitting
 
     monkeypatch.setattr(fitting, "SINGLE_ROWS", 50)
     X, y = interaction(80)
@@ -251,7 +251,7 @@ def test_rows_held_out_decide_and_all_rows_are_fitted():
 
 
 def test_more_rows_than_may_be_solved_exactly(monkeypatch):
-    from firstlight.rfm import fitting
+    from firstlight.rfm import _fitting as fitting
 
     monkeypatch.setattr(fitting, "SELECTION_ROWS", 200)
     X, y = interaction(600)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.linalg import solve_triangular
 
-from firstlight.rfm import lapack
-from firstlight.rfm.threads import cores
+from firstlight.rfm._solvers import lapack
+from firstlight.rfm._solvers.threads import cores
 
 
 @pytest.fixture(params=["addresses", "no addresses"], autouse=True)

@@ -19,15 +19,13 @@ from firstlight.rfm import (
     Laplace,
     NotPositiveDefinite,
     best_ridge,
-    lapack,
     loo_errors,
     median_bandwidth,
-    pairs,
-    threads,
 )
-from firstlight.rfm.matrices import pair_products
-from firstlight.rfm.ridge import RUNGS, _climb
-from firstlight.rfm.threads import cores, in_parallel
+from firstlight.rfm._solvers import lapack, pairs, threads
+from firstlight.rfm._solvers.matrices import pair_products
+from firstlight.rfm._solvers.ridge import RUNGS, _climb
+from firstlight.rfm._solvers.threads import cores, in_parallel
 from tests.tolerances import rounding
 
 ALL = sorted(KERNELS)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from firstlight.rfm.table import Scaling
+from firstlight.rfm._tables.table import Scaling
 from tests.tolerances import rounding
 
 

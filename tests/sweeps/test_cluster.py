@@ -12,7 +12,7 @@ import cloudpickle
 import pytest
 
 from firstlight import runs
-from firstlight.cli import signals
+from firstlight.cli import _signals as signals
 from firstlight.records import Store
 from firstlight.sweeps import ClusterError, SweepInterrupted, _cluster, run_sweep, sweep_from_mapping
 

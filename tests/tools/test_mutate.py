@@ -91,7 +91,7 @@ def test_a_change_replaces_its_expression_and_nothing_else():
 
 
 def test_draws_are_reproducible_and_larger_ones_begin_like_smaller_ones(monkeypatch):
-    file, other = "src/firstlight/features/powers.py", "src/firstlight/features/arrays.py"
+    file, other = "src/firstlight/features/_matrices/powers.py", "src/firstlight/features/_arrays.py"
     monkeypatch.setattr(mutants, "sources", lambda: [recording.ROOT / file, recording.ROOT / other])
     covered = Recording({"test": 1.0}, {file: {line: {"test"} for line in range(1, 200)}})
     few, many = (mutants.draw(covered, count, seed=0) for count in (5, 12))

@@ -49,7 +49,7 @@ FOLDERS: tuple[Part, ...] = (
         frozenset({"xla", "blas"}),
         (
             "tests/test_canonical.py",
-            "src/firstlight/canonical.py",
+            "src/firstlight/_canonical.py",
             "tests/claims/test_teeth.py",
             "tests/claims/test_portable.py",
         ),

@@ -11,18 +11,11 @@ A paper is a folder with a module per topic; its `CLAIMS` tuple is the registry.
 inside, so that listing claims costs nothing.
 """
 
-from firstlight.claims.claim import SCALES, VERDICTS, Claim, Outcome, Progress, Scale, Setting
-from firstlight.claims.needs import (
-    DATASETS,
-    EXTRAS,
-    data_directory,
-    extra_is_installed,
-    install_command,
-    missing,
-)
-from firstlight.claims.pages import claims_page, errata_page, pages
-from firstlight.claims.registry import PAPERS, Paper, UnknownClaim, all_claims, find, paper_claims
-from firstlight.claims.verify import Moment, as_expected, raised, reproduce, reproduce_command, rerun_command, verify
+from firstlight.claims._claim import SCALES, VERDICTS, Claim, Outcome, Progress, Scale, Setting
+from firstlight.claims._needs import DATASETS, EXTRAS, data_directory, extra_is_installed, install_command, missing
+from firstlight.claims._pages import claims_page, errata_page, pages
+from firstlight.claims._registry import PAPERS, Paper, UnknownClaim, all_claims, find, paper_claims
+from firstlight.claims._verify import Moment, as_expected, raised, reproduce, reproduce_command, rerun_command, verify
 
 __all__ = [
     "DATASETS",

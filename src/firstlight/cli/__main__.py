@@ -1,5 +1,5 @@
 """`python -m firstlight.cli` is `firstlight`."""
 
-from firstlight.cli.entry import command
+from firstlight.cli._entry import command
 
 command()

@@ -7,10 +7,9 @@ Nothing here imports JAX; functions of arrays take those of NumPy, JAX and torch
 [12.0, 6.0, 4.0, 4.0]
 """
 
-from firstlight.features.alignment import cosine, decay_budget, pearson
-from firstlight.features.ascent import Ascent, ascend, random_starts
-from firstlight.features.census import census, curvature, energy_hessian, signature
-from firstlight.features.content import (
+from firstlight.features._energy.ascent import Ascent, ascend, random_starts
+from firstlight.features._energy.census import census, curvature, energy_hessian, signature
+from firstlight.features._energy.content import (
     chance_content,
     chance_dominance,
     chance_purity,
@@ -19,9 +18,11 @@ from firstlight.features.content import (
     node_shares,
     purity,
 )
-from firstlight.features.energy import GroupEnergy, energy, energy_gradient, numpy_activation
-from firstlight.features.kernel_matrices import kernel_agop, kernel_fact
-from firstlight.features.matrices import (
+from firstlight.features._energy.energy import GroupEnergy, energy, energy_gradient, numpy_activation
+from firstlight.features._energy.maxima import Maximum, maxima
+from firstlight.features._energy.ridge import centred, feature_gradient, ridge, ridge_gradient, ridge_residual
+from firstlight.features._matrices.alignment import cosine, decay_budget, pearson
+from firstlight.features._matrices.feature_matrices import (
     agop,
     average_outer_product,
     bagop,
@@ -34,16 +35,15 @@ from firstlight.features.matrices import (
     pulled_back,
     weight_gradient,
 )
-from firstlight.features.maxima import Maximum, maxima
-from firstlight.features.moving_average import averaged_nfm, budget_to_align
-from firstlight.features.powers import (
+from firstlight.features._matrices.kernel_matrices import kernel_agop, kernel_fact
+from firstlight.features._matrices.moving_average import averaged_nfm, budget_to_align
+from firstlight.features._matrices.powers import (
     matrix_power,
     pulled_back_power,
     symmetric_part,
     symmetrised,
     symmetrised_product,
 )
-from firstlight.features.ridge import centred, feature_gradient, ridge, ridge_gradient, ridge_residual
 
 __all__ = [
     "Ascent",

@@ -11,6 +11,7 @@
 
 from firstlight.flow._checkpoint import CheckpointError, checkpoint_step
 from firstlight.flow._dense import outputs, value_and_grad
+from firstlight.flow._gradient_flow import Flow, gradient_flow
 from firstlight.flow._lens import Lens
 from firstlight.flow._objective import accuracy, objective, target_matrix
 from firstlight.flow._observe import Context, Observable, TaskFacts, norms, standard
@@ -18,7 +19,6 @@ from firstlight.flow._optimizer import is_coupled, schedule
 from firstlight.flow._progress import Progress
 from firstlight.flow._train import Lane, TrainingInterrupted, train, train_lanes
 from firstlight.flow._trajectory import LaneResult, Trajectory
-from firstlight.flow.gradient_flow import Flow, gradient_flow
 from firstlight.flow.population import (
     feature_gram,
     feature_target,
@@ -26,7 +26,7 @@ from firstlight.flow.population import (
     population_loss,
     population_value_and_grad,
 )
-from firstlight.records.spec import Loss, Optimizer, Recording, Schedule, Stop
+from firstlight.records._spec import Loss, Optimizer, Recording, Schedule, Stop
 
 __all__ = [
     "CheckpointError",

@@ -15,12 +15,12 @@ from pydantic import Field
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
+from firstlight._files import write_atomically
 from firstlight.flow._program import State
-from firstlight.records.files import write_atomically
-from firstlight.records.layout import FileError, Form, Tensor, check_tensors, filled, read_tensors, reading
-from firstlight.records.parsing import parse_json
-from firstlight.records.shorten import shorten
-from firstlight.records.status import RunStatus
+from firstlight.records._layout import FileError, Form, Tensor, check_tensors, filled, read_tensors, reading
+from firstlight.records._parsing import parse_json
+from firstlight.records._shorten import shorten
+from firstlight.records._status import RunStatus
 
 FORMAT = 1
 

@@ -12,14 +12,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from firstlight._suggest import did_you_mean
 from firstlight.flow._checkpoint import load_checkpoint, save_checkpoint
 from firstlight.flow._program import Compiled, Data, Plan, Programs, State
 from firstlight.flow._progress import Reporter
 from firstlight.flow._trajectory import LaneResult
-from firstlight.records.spec import Recording, Stop
-from firstlight.records.status import RunStatus
-from firstlight.records.steps import RecordedSteps
-from firstlight.records.suggestion import did_you_mean
+from firstlight.records._spec import Recording, Stop
+from firstlight.records._status import RunStatus
+from firstlight.records._steps import RecordedSteps
 
 _CHUNK_SECONDS = 0.5  # the longest stretch between two looks at Ctrl-C and the progress bar
 

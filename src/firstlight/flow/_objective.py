@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from firstlight.records.spec import Loss
+from firstlight.records._spec import Loss
 
 
 def target_matrix(
@@ -28,7 +28,7 @@ def objective(outputs: Float[Array, "n m"], targets: Array | np.ndarray, loss: L
     **Arguments:** `outputs` (n, m), `targets` (n,) classes or (n, m) values, `loss` the conventions.
 
     >>> import jax.numpy as jnp
-    >>> from firstlight.records.spec import Loss
+    >>> from firstlight.records._spec import Loss
     >>> float(objective(jnp.zeros((4, 2)), jnp.array([0, 1, 0, 1]), Loss(projection="outputs")))
     0.5
     """

@@ -15,7 +15,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from firstlight import interrupts
+from firstlight import _interrupts as interrupts
+from firstlight._suggest import did_you_mean
+from firstlight._threads import one_blas_thread
 from firstlight.flow import _optimizer
 from firstlight.flow._lane import Driver, Settings
 from firstlight.flow._observe import Observable, TaskFacts, standard
@@ -24,10 +26,8 @@ from firstlight.flow._progress import ProgressOption, Reporter
 from firstlight.flow._trajectory import LaneResult, Trajectory
 from firstlight.flow.population import population_is_cheaper
 from firstlight.models import Deep, TwoLayer
-from firstlight.records.spec import Loss, Optimizer, Recording, Stop
-from firstlight.records.suggestion import did_you_mean
+from firstlight.records._spec import Loss, Optimizer, Recording, Stop
 from firstlight.tasks import IndexInputs, Split
-from firstlight.threads import one_blas_thread
 
 Model = TwoLayer | Deep
 Method = Literal["auto", "dense", "gram"]

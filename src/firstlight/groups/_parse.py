@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable
 from functools import lru_cache
 
+from firstlight._suggest import closest
 from firstlight.groups._constructors import (
     alternating,
     cyclic,
@@ -19,7 +20,6 @@ from firstlight.groups._constructors import (
 from firstlight.groups._group import Group
 from firstlight.groups._laws import MAX_ORDER, check_order
 from firstlight.groups._orders import ORDERS, frobenius_factors, quaternion_order
-from firstlight.records.suggestion import closest
 
 _ATOM = re.compile(r"(Z|C|S|A|D|Q|Dic|F|SL2)_?\(?(\d{1,9})\)?(?:\^(\d{1,9}))?", re.IGNORECASE)
 _LONGEST = 200

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Complex, Shaped
 
-from firstlight import canonical
+from firstlight import _canonical as canonical
 from firstlight.groups._group import Group
 
 _ATTEMPTS = 16

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Complex
 
-from firstlight import canonical
+from firstlight import _canonical as canonical
 
 
 def conjugation(matrices: Complex[np.ndarray, "M d d"]) -> Complex[np.ndarray, "d d"]:

@@ -6,14 +6,14 @@
 TwoLayer(W=f32[4,5], V=f32[5,3], activation=Activation(name='quadratic'))
 """
 
-from firstlight.models.activation import Activation, activation, leaky_relu, poly, power
-from firstlight.models.attention import LinearAttention
-from firstlight.models.deep import Deep
-from firstlight.models.diagonal import Diagonal
-from firstlight.models.initialisation import INITS, draw
-from firstlight.models.parameters import export_parameters, import_parameters, parameter_names
-from firstlight.models.projection import Projection, project
-from firstlight.models.two_layer import TwoLayer
+from firstlight.models._activation import Activation, activation, leaky_relu, poly, power
+from firstlight.models._attention import LinearAttention
+from firstlight.models._deep import Deep
+from firstlight.models._diagonal import Diagonal
+from firstlight.models._initialisation import INITS, draw
+from firstlight.models._parameters import export_parameters, import_parameters, parameter_names
+from firstlight.models._projection import Projection, project
+from firstlight.models._two_layer import TwoLayer
 
 __all__ = [
     "INITS",

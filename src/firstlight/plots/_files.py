@@ -6,11 +6,11 @@ from pathlib import Path
 
 import matplotlib
 
+from firstlight._files import write_atomically
 from firstlight.plots._draw import draw_figure
 from firstlight.plots._frame import style
 from firstlight.plots._theme import Theme
 from firstlight.records.figure import FigureData
-from firstlight.records.files import write_atomically
 
 # Without these dates and versions, the same figure gives the same bytes.
 _METADATA = {

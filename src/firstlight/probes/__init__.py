@@ -16,22 +16,22 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from firstlight.probes.feature_probe import FeatureProbe, probe
-    from firstlight.probes.integrations import huggingface_callback, lightning_callback
-    from firstlight.probes.result import LayerReport, ProbeResult
-    from firstlight.probes.verdict import Verdict, judge
-    from firstlight.probes.watch import Watch
+    from firstlight.probes._feature_probe import FeatureProbe, probe
+    from firstlight.probes._integrations import huggingface_callback, lightning_callback
+    from firstlight.probes._result import LayerReport, ProbeResult
+    from firstlight.probes._verdict import Verdict, judge
+    from firstlight.probes._watch import Watch
 
 _HOME = {
-    "FeatureProbe": "feature_probe",
-    "LayerReport": "result",
-    "ProbeResult": "result",
-    "Verdict": "verdict",
-    "Watch": "watch",
-    "huggingface_callback": "integrations",
-    "judge": "verdict",
-    "lightning_callback": "integrations",
-    "probe": "feature_probe",
+    "FeatureProbe": "_feature_probe",
+    "LayerReport": "_result",
+    "ProbeResult": "_result",
+    "Verdict": "_verdict",
+    "Watch": "_watch",
+    "huggingface_callback": "_integrations",
+    "judge": "_verdict",
+    "lightning_callback": "_integrations",
+    "probe": "_feature_probe",
 }
 
 __all__ = [

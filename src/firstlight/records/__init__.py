@@ -11,31 +11,15 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from firstlight.records.canonical import (
-        canonical_json,
-        sha256,
-    )
-    from firstlight.records.claim import (
-        ClaimRecord,
-        ClaimScale,
-    )
-    from firstlight.records.explain import SpecError
-    from firstlight.records.facts import (
-        machine_facts,
-        software_versions,
-    )
-    from firstlight.records.figure import FigureData
-    from firstlight.records.fit import FitRecord
-    from firstlight.records.identity import (
-        SPEC_VERSION,
-        changed_fields,
-        digest_arrays,
-        pin_arrays,
-        run_id,
-    )
-    from firstlight.records.layout import FileError
-    from firstlight.records.run import RunRecord
-    from firstlight.records.spec import (
+    from firstlight.records._canonical import canonical_json, sha256
+    from firstlight.records._claim import ClaimRecord, ClaimScale
+    from firstlight.records._explain import SpecError
+    from firstlight.records._facts import machine_facts, software_versions
+    from firstlight.records._fit import FitRecord
+    from firstlight.records._identity import SPEC_VERSION, changed_fields, digest_arrays, pin_arrays, run_id
+    from firstlight.records._layout import FileError
+    from firstlight.records._run import RunRecord
+    from firstlight.records._spec import (
         ArraysTask,
         DeepModel,
         GroupTask,
@@ -49,17 +33,9 @@ if TYPE_CHECKING:
         Stop,
         TwoLayerModel,
     )
-    from firstlight.records.specfile import (
-        apply_overrides,
-        dump_toml,
-        load_spec,
-        spec_from_mapping,
-    )
-    from firstlight.records.status import (
-        RunStatus,
-        Verdict,
-    )
-    from firstlight.records.store import (
+    from firstlight.records._specfile import apply_overrides, dump_toml, load_spec, spec_from_mapping
+    from firstlight.records._status import RunStatus, Verdict
+    from firstlight.records._store import (
         IntegrityReport,
         RepairReport,
         RunHandle,
@@ -68,10 +44,11 @@ if TYPE_CHECKING:
         check_store,
         repair_store,
     )
-    from firstlight.records.table import Table
+    from firstlight.records._table import Table
+    from firstlight.records.figure import FigureData
 
 _HOMES = {
-    "spec": (
+    "_spec": (
         "ArraysTask",
         "DeepModel",
         "GroupTask",
@@ -85,42 +62,42 @@ _HOMES = {
         "Stop",
         "TwoLayerModel",
     ),
-    "status": (
+    "_status": (
         "RunStatus",
         "Verdict",
     ),
-    "explain": ("SpecError",),
-    "layout": ("FileError",),
-    "specfile": (
+    "_explain": ("SpecError",),
+    "_layout": ("FileError",),
+    "_specfile": (
         "apply_overrides",
         "dump_toml",
         "load_spec",
         "spec_from_mapping",
     ),
-    "identity": (
+    "_identity": (
         "SPEC_VERSION",
         "changed_fields",
         "digest_arrays",
         "pin_arrays",
         "run_id",
     ),
-    "canonical": (
+    "_canonical": (
         "canonical_json",
         "sha256",
     ),
-    "facts": (
+    "_facts": (
         "machine_facts",
         "software_versions",
     ),
-    "table": ("Table",),
-    "run": ("RunRecord",),
-    "claim": (
+    "_table": ("Table",),
+    "_run": ("RunRecord",),
+    "_claim": (
         "ClaimRecord",
         "ClaimScale",
     ),
-    "fit": ("FitRecord",),
+    "_fit": ("FitRecord",),
     "figure": ("FigureData",),
-    "store": (
+    "_store": (
         "IntegrityReport",
         "RepairReport",
         "RunHandle",

@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from firstlight.records.canonical import canonical_json, sha256
+from firstlight.records._canonical import canonical_json, sha256
 
 
 class Frozen(BaseModel):

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from firstlight import plots
+from firstlight._files import write_atomically
 from firstlight.records import ClaimRecord, FigureData, RunRecord
 from firstlight.records.figure import unpack_panels
-from firstlight.records.files import write_atomically
 from firstlight.report._format import duration, text_of
 from firstlight.report._views import (
     ClaimView,
@@ -82,7 +82,7 @@ def _anchored(views: Sequence[_View], names: Sequence[str]) -> tuple[_View, ...]
 
 
 def _registered_papers() -> dict[str, str]:
-    from firstlight.claims.registry import PAPERS
+    from firstlight.claims._registry import PAPERS
 
     return {paper.key: paper.title for paper in PAPERS}
 

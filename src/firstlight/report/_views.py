@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from firstlight.records import ClaimRecord, DeepModel, GroupTask, ParityTask, RunRecord, RunSpec
-from firstlight.records.specfile import dump_toml
-from firstlight.records.status import RunStatus, Verdict
+from firstlight.records._specfile import dump_toml
+from firstlight.records._status import RunStatus, Verdict
 from firstlight.report._format import Quantity, duration, machine_text, quantities, text_of
 
 

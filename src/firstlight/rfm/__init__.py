@@ -10,17 +10,17 @@ r"""Recursive feature machines: kernel regression with a metric M that follows f
 `RFMClassifier` and `RFMRegressor` are scikit-learn estimators; `recursive_feature_machine` is Algorithm 1 of the paper.
 """
 
-from firstlight.rfm.centres import CentreSolver
-from firstlight.rfm.classifier import RFMClassifier
-from firstlight.rfm.exact import ExactSolver
-from firstlight.rfm.files import load
-from firstlight.rfm.kernels import KERNELS, Exponential, Gaussian, Kernel, Laplace, Quadratic, median_bandwidth
-from firstlight.rfm.machine import Iterate, Ridge, Rule, fixed, iterate, recursive_feature_machine
-from firstlight.rfm.matrices import FeatureMatrices
-from firstlight.rfm.regressor import RFMRegressor
-from firstlight.rfm.ridge import best_ridge, loo_errors
-from firstlight.rfm.solution import IllConditionedWarning, NotPositiveDefinite, Solution
-from firstlight.rfm.updates import UPDATES, normalized, updated
+from firstlight.rfm._classifier import RFMClassifier
+from firstlight.rfm._files import load
+from firstlight.rfm._machine import Iterate, Ridge, Rule, fixed, iterate, recursive_feature_machine
+from firstlight.rfm._regressor import RFMRegressor
+from firstlight.rfm._solvers.centres import CentreSolver
+from firstlight.rfm._solvers.exact import ExactSolver
+from firstlight.rfm._solvers.kernels import KERNELS, Exponential, Gaussian, Kernel, Laplace, Quadratic, median_bandwidth
+from firstlight.rfm._solvers.matrices import FeatureMatrices
+from firstlight.rfm._solvers.ridge import best_ridge, loo_errors
+from firstlight.rfm._solvers.solution import IllConditionedWarning, NotPositiveDefinite, Solution
+from firstlight.rfm._updates import UPDATES, normalized, updated
 
 __all__ = [
     "KERNELS",

@@ -9,16 +9,16 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from firstlight import canonical
-from firstlight.rfm import figures
-from firstlight.rfm.exact import predict
-from firstlight.rfm.fitting import Fitted, Settings, fit
-from firstlight.rfm.kernels import KERNELS, RANGES, Kernel, in_range, median_bandwidth
-from firstlight.rfm.machine import Rule
-from firstlight.rfm.solution import IllConditionedWarning
-from firstlight.rfm.table import Scaling, distinct
-from firstlight.rfm.threads import threads
-from firstlight.rfm.updates import UPDATES, Normalize, Update
+from firstlight import _canonical as canonical
+from firstlight.rfm import _figures as figures
+from firstlight.rfm._fitting import Fitted, Settings, fit
+from firstlight.rfm._machine import Rule
+from firstlight.rfm._solvers.exact import predict
+from firstlight.rfm._solvers.kernels import KERNELS, RANGES, Kernel, in_range, median_bandwidth
+from firstlight.rfm._solvers.solution import IllConditionedWarning
+from firstlight.rfm._solvers.threads import threads
+from firstlight.rfm._tables.table import Scaling, distinct
+from firstlight.rfm._updates import UPDATES, Normalize, Update
 
 _NORMALIZED: dict[Update, tuple[Normalize | None, ...]] = {
     "nfa": ("trace",),
@@ -127,7 +127,7 @@ class BaseRFM(BaseEstimator):
 
     def save(self, path):
         """Write the fitted estimator to one `.safetensors` file, which `rfm.load` reads and nothing executes."""
-        from firstlight.rfm.files import save
+        from firstlight.rfm._files import save
 
         check_is_fitted(self)
         return save(self, path)

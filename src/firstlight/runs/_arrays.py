@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from firstlight._files import DATA_VARIABLE, data_directory
 from firstlight.records import ArraysTask, SpecError
-from firstlight.records.files import DATA_VARIABLE, data_directory
 
 _CLASSES = 100
 """Outputs assumed for a target of classes."""

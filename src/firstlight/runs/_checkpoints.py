@@ -8,7 +8,7 @@ from pathlib import Path
 
 from firstlight.flow import checkpoint_step
 from firstlight.records import RunSpec, Store, run_id
-from firstlight.records.store import locate
+from firstlight.records._store import locate
 
 OVER = ("finished", "diverged")
 """Statuses that running again would only repeat."""

@@ -15,12 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from firstlight import groups, models, tasks
+from firstlight._threads import one_blas_thread
 from firstlight.flow.population import population_is_cheaper
 from firstlight.records import GroupTask, ParityTask, RunSpec
 from firstlight.records._base import Frozen
-from firstlight.records.spec import TwoLayerModel
+from firstlight.records._spec import TwoLayerModel
 from firstlight.runs._arrays import array_shapes
-from firstlight.threads import one_blas_thread
 
 _FLOAT = 4  # runs train in float32
 _STATES = {"sgd": 0, "adam": 2, "adamw": 2, "muon": 2}

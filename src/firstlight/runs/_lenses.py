@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from firstlight import flow
+from firstlight._suggest import closest
 from firstlight.records import FigureData, RunRecord, RunSpec, SpecError, figure
-from firstlight.records.suggestion import closest
 
 _THEORIES: tuple[str, ...] = (
     "firstlight.theories.li2",
@@ -85,7 +85,7 @@ def select_lenses(spec: RunSpec) -> tuple[flow.Lens, ...]:
     ['norms']
     >>> select_lenses(RunSpec(lenses=("norm",)))
     Traceback (most recent call last):
-    firstlight.records.explain.SpecError: lenses[0]: unknown lens "norm"; did you mean "norms"? ...
+    firstlight.records._explain.SpecError: lenses[0]: unknown lens "norm"; did you mean "norms"? ...
     """
     if not spec.lenses:
         return ()  # the theories take a while to import

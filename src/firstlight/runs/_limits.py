@@ -3,8 +3,8 @@
 import os
 
 from firstlight.records import ParityTask, RunSpec, SpecError
-from firstlight.records.room import available_memory, free_disk
-from firstlight.records.spec import TwoLayerModel
+from firstlight.records._room import available_memory, free_disk
+from firstlight.records._spec import TwoLayerModel
 from firstlight.runs._estimate import Estimate, estimate
 
 MOST_ROWS = 1_000_000
@@ -35,7 +35,7 @@ def check_sizes(
 
     >>> check_sizes(RunSpec(steps=10**12), allow_large=True)
     Traceback (most recent call last):
-    firstlight.records.explain.SpecError: steps: must be at most 2,147,483,647, since steps are counted in 32 bits;
+    firstlight.records._explain.SpecError: steps: must be at most 2,147,483,647, since steps are counted in 32 bits;
       got 1,000,000,000,000
     """
     counted = {"steps": spec.steps, "optimizer.schedule.warmup": spec.optimizer.schedule.warmup}

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 
 from firstlight import flow, models, tasks
+from firstlight._suggest import did_you_mean
 from firstlight.records import RunSpec, SpecError
-from firstlight.records.suggestion import did_you_mean
 
 
 def check_layer_rates(spec: RunSpec, model: object) -> None:
@@ -17,7 +17,7 @@ def check_layer_rates(spec: RunSpec, model: object) -> None:
     >>> model = models.TwoLayer.init(jax.random.key(0), inputs=2, width=2, outputs=2)
     >>> check_layer_rates(RunSpec.model_validate({"optimizer": {"layer_rates": {"U": 0.1}}}), model)
     Traceback (most recent call last):
-    firstlight.records.explain.SpecError: optimizer.layer_rates.U: this model has no parameter 'U'; it has W, V
+    firstlight.records._explain.SpecError: optimizer.layer_rates.U: this model has no parameter 'U'; it has W, V
     """
     known = models.parameter_names(model)
     unknown = [name for name in spec.optimizer.layer_rates if name not in known]

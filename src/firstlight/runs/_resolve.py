@@ -13,7 +13,7 @@ import numpy as np
 
 from firstlight import flow, groups, models, tasks
 from firstlight.records import ArraysTask, GroupTask, ParityTask, RunSpec, SpecError, digest_arrays, run_id
-from firstlight.records.spec import ModelSpec, TwoLayerModel
+from firstlight.records._spec import ModelSpec, TwoLayerModel
 from firstlight.runs._arrays import find_arrays
 from firstlight.runs._lenses import observables, select_lenses
 from firstlight.runs._limits import check_sizes
@@ -101,7 +101,7 @@ def check(spec: RunSpec) -> None:
 
     >>> check(RunSpec.model_validate({"model": {"activation": "quadratc"}}))
     Traceback (most recent call last):
-    firstlight.records.explain.SpecError: model.activation: unknown activation 'quadratc';
+    firstlight.records._explain.SpecError: model.activation: unknown activation 'quadratc';
       did you mean 'quadratic'? ...
     """
     problems: list[str] = []

@@ -8,7 +8,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from firstlight import flow, interrupts
+from firstlight import _interrupts as interrupts
+from firstlight import flow
 from firstlight.records import RunRecord, RunSpec, Store, run_id
 from firstlight.runs._checkpoints import OVER, Checkpoints
 from firstlight.runs._compute import (

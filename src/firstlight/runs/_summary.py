@@ -5,7 +5,7 @@ from typing import Any
 
 from firstlight.flow import Lens
 from firstlight.records import FigureData, GroupTask, RunRecord, figure
-from firstlight.records.learned import LEARNED, first_row
+from firstlight.records._learned import LEARNED, first_row
 from firstlight.runs._lenses import clock, lenses
 
 _MARKS = (("memorised", "train"), ("generalised", "test"))

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import firstlight
-from firstlight import interrupts
+from firstlight import _interrupts as interrupts
 from firstlight.sweeps._batches import Batch
 from firstlight.sweeps._pool import Pool, Result, WorkerDied
 from firstlight.sweeps._worker import Worker

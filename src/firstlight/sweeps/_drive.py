@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Sequence
 
-from firstlight import interrupts
+from firstlight import _interrupts as interrupts
 from firstlight.records import RunRecord, RunSpec
 from firstlight.runs import Outcome, failure
 from firstlight.sweeps._batches import Batch

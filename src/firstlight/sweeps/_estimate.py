@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from firstlight import runs
 from firstlight.records import RunSpec, SpecError
 from firstlight.records._base import Frozen
-from firstlight.records.room import available_memory, free_disk
+from firstlight.records._room import available_memory, free_disk
 from firstlight.sweeps._batches import cut
 
 _WORKER_BYTES = 4e8

@@ -20,7 +20,7 @@ from typing import Any
 from joblib.externals.loky import ProcessPoolExecutor, cpu_count
 from joblib.externals.loky.backend import resource_tracker
 
-from firstlight import interrupts
+from firstlight import _interrupts as interrupts
 from firstlight.sweeps._batches import Batch
 from firstlight.sweeps._pool import Pool, Result, WorkerDied
 from firstlight.sweeps._worker import Worker, environment

@@ -14,11 +14,11 @@ from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from firstlight import runs
 from firstlight.records import RunSpec, SpecError, apply_overrides, load_spec, run_id
 from firstlight.records._base import Frozen
-from firstlight.records.explain import explain
-from firstlight.records.parsing import require_plain
-from firstlight.records.spec import Whole
-from firstlight.records.specfile import read_mapping
-from firstlight.records.values import plain
+from firstlight.records._explain import explain
+from firstlight.records._parsing import require_plain
+from firstlight.records._spec import Whole
+from firstlight.records._specfile import read_mapping
+from firstlight.records._values import plain
 
 _TABLES = ("layer_rates",)
 """Fields that are tables of names; all other tables are parts of a spec and are written out as dotted fields."""
@@ -103,7 +103,7 @@ class Sweep(Frozen):
 
         >>> Sweep(grid={"task.group": ["Z5", "ZZ"]}, seeds=4).expand()
         Traceback (most recent call last):
-        firstlight.records.explain.SpecError: task.group: unknown group 'ZZ'; ... (in 4 of 8 points)
+        firstlight.records._explain.SpecError: task.group: unknown group 'ZZ'; ... (in 4 of 8 points)
         """
         sizes = [len(self.points) or 1, *map(len, self.grid.values()), len(self.seeds) or 1]
         if math.prod(sizes) > MOST_POINTS:
@@ -143,7 +143,7 @@ def sweep_from_mapping(mapping: Mapping[str, Any]) -> Sweep:
 
     >>> sweep_from_mapping({"seeds": 2, "gird": {}})
     Traceback (most recent call last):
-    firstlight.records.explain.SpecError: gird: unknown field (got {}); did you mean grid?
+    firstlight.records._explain.SpecError: gird: unknown field (got {}); did you mean grid?
     """
     values = dict(mapping)
     try:

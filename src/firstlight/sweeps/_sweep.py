@@ -9,9 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from firstlight import interrupts
+from firstlight import _interrupts as interrupts
 from firstlight.records import RunRecord, RunSpec, Store, run_id
-from firstlight.records.store import locate
+from firstlight.records._store import locate
 from firstlight.runs import OVER, Outcome, keep, writing
 from firstlight.sweeps._batches import cut
 from firstlight.sweeps._cluster import ClusterPool

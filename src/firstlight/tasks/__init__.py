@@ -8,13 +8,13 @@ Split('Z71': 2016 training rows, 3025 test rows)
 142
 """
 
-from firstlight.tasks.arrays import from_arrays
-from firstlight.tasks.group import ENCODINGS, group_task, tuple_count
-from firstlight.tasks.images import grey_images, whitened
-from firstlight.tasks.inputs import DenseInputs, IndexInputs, Inputs
-from firstlight.tasks.parity import sparse_parity
-from firstlight.tasks.regression import Contexts, in_context_regression, linear_regression
-from firstlight.tasks.task import Split, Targets, Task
+from firstlight.tasks._arrays import from_arrays
+from firstlight.tasks._group import ENCODINGS, group_task, tuple_count
+from firstlight.tasks._images import grey_images, whitened
+from firstlight.tasks._inputs import DenseInputs, IndexInputs, Inputs
+from firstlight.tasks._parity import sparse_parity
+from firstlight.tasks._regression import Contexts, in_context_regression, linear_regression
+from firstlight.tasks._task import Split, Targets, Task
 
 __all__ = [
     "ENCODINGS",

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from firstlight.theories import agf
-from firstlight.theories.agf import engine
+from firstlight.theories.agf import _predict as engine
 
 
 @pytest.fixture(scope="module")

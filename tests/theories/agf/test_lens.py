@@ -10,7 +10,7 @@ import pytest
 from firstlight import runs
 from firstlight.records import spec_from_mapping
 from firstlight.theories import agf
-from firstlight.theories.agf import lens
+from firstlight.theories.agf import _lens as lens
 from tests.tolerances import rounding
 
 

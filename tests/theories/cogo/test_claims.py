@@ -5,8 +5,8 @@ from types import SimpleNamespace
 import pytest
 
 from firstlight.claims import Setting
-from firstlight.claims.cogo import _train, connecting, crafting, dynamics, orders, potentials_in_training, ring
-from firstlight.claims.cross import cogo_nodes
+from firstlight.claims.cogo.checks import _train, connecting, crafting, dynamics, orders, potentials_in_training, ring
+from firstlight.claims.cross.checks import cogo_nodes
 
 
 def test_paper_scale_of_figure_5_is_a_sweep_of_ninety_runs():
@@ -44,7 +44,7 @@ def test_seven_or_three_nodes_are_not_four_to_six(monkeypatch, spoiled):
 
 
 def test_wrong_factors_fail(monkeypatch):
-    from firstlight.theories.cogo import factors
+    from firstlight.theories.cogo import _factors as factors
 
     right = factors.order_three_profile
     monkeypatch.setattr(factors, "order_three_profile", lambda d: 1.001 * right(d))
@@ -53,7 +53,7 @@ def test_wrong_factors_fail(monkeypatch):
 
 def test_a_path_that_leaves_the_optimizers_fails(monkeypatch):
     from firstlight.theories import cogo
-    from firstlight.theories.cogo import path
+    from firstlight.theories.cogo import _path as path
 
     right = path._shrunk
     monkeypatch.setattr(path, "_shrunk", lambda y, pivot, s: right(y, pivot, 0.9 * s) * (1 + 0.01 * s))

@@ -17,8 +17,8 @@ from firstlight.theories.cogo import (
     ripple,
     ripple_energy,
 )
-from firstlight.theories.cogo.dynamics import _cubic_matrix, _with_quadratic, adjoint, forward
-from firstlight.theories.cogo.reduced import loss_without_convolution
+from firstlight.theories.cogo._dynamics import _cubic_matrix, _with_quadratic, adjoint, forward
+from firstlight.theories.cogo._reduced import loss_without_convolution
 from tests.tolerances import rounding
 
 

@@ -9,7 +9,9 @@ import pytest
 from firstlight import features, models, runs, tasks
 from firstlight.records import spec_from_mapping
 from firstlight.theories import fact
-from firstlight.theories.fact import lens, separation, thin
+from firstlight.theories.fact import _lens as lens
+from firstlight.theories.fact import _separation as separation
+from firstlight.theories.fact import _thin as thin
 from tests.tolerances import rounding
 
 

@@ -6,7 +6,8 @@ import pytest
 
 from firstlight import groups
 from firstlight.theories import li2
-from firstlight.theories.li2 import boundary, prediction
+from firstlight.theories.li2 import _boundary as boundary
+from firstlight.theories.li2 import _predict as prediction
 
 
 @pytest.mark.parametrize("residualised", [False, True])

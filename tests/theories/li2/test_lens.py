@@ -10,7 +10,8 @@ from firstlight import features, flow, groups, models, tasks
 from firstlight.features import dominates
 from firstlight.records import RunRecord, RunSpec, Table
 from firstlight.theories import li2
-from firstlight.theories.li2 import lens, view
+from firstlight.theories.li2 import _lens as view
+from firstlight.theories.li2 import _observe as lens
 from tests.tolerances import rounding
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstlight.theories import li2
-from firstlight.theories.li2.muon import frechet
+from firstlight.theories.li2._muon import frechet
 
 
 @given(st.integers(0, 1000), st.integers(1, 6), st.integers(1, 6), st.integers(0, 3))

@@ -9,7 +9,7 @@ import pytest
 from firstlight import features, groups, runs
 from firstlight.records import RunSpec
 from firstlight.theories import li2
-from firstlight.theories.li2 import prediction
+from firstlight.theories.li2 import _predict as prediction
 
 
 def test_the_settings_of_figure_2_are_above_the_boundary_and_decay_decides_the_stages():
@@ -23,7 +23,7 @@ def test_the_settings_of_figure_2_are_above_the_boundary_and_decay_decides_the_s
 
 
 def _loss():
-    from firstlight.records.spec import Loss
+    from firstlight.records._spec import Loss
 
     return Loss()
 

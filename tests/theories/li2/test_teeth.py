@@ -5,7 +5,7 @@ import pytest
 
 from firstlight import features
 from firstlight.claims import Setting
-from firstlight.claims.li2 import boundary, lazy, maxima, memorisation
+from firstlight.claims.li2.checks import boundary, lazy, maxima, memorisation
 from firstlight.theories import li2
 
 
@@ -33,7 +33,7 @@ def test_a_wrong_count_of_flat_directions_fails(monkeypatch):
 
 @pytest.mark.parametrize("change", [-1, 1])
 def test_a_wrong_count_of_nodes_fails(monkeypatch, change):
-    from firstlight.theories.li2 import reconstruction
+    from firstlight.theories.li2 import _reconstruction as reconstruction
 
     right = reconstruction._PAIRS["real"]
     monkeypatch.setitem(reconstruction._PAIRS, "real", lambda d: right(d) + change)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from firstlight.claims import Setting
-from firstlight.claims.manifold import section_7, stability, training
+from firstlight.claims.manifold.checks import section_7, stability, training
 from firstlight.theories import manifold
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 from firstlight import models, tasks
-from firstlight.claims.manifold._networks import random_problem
+from firstlight.claims.manifold.checks._networks import random_problem
 from firstlight.theories import manifold
 
 

@@ -9,7 +9,7 @@ import pytest
 from firstlight import models, runs, tasks
 from firstlight.records import spec_from_mapping
 from firstlight.theories import manifold
-from firstlight.theories.manifold import lens
+from firstlight.theories.manifold import _lens as lens
 
 
 def spec(**changes):

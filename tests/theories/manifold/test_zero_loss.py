@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import brentq
 
 from firstlight import models, tasks
-from firstlight.claims.manifold._networks import tanh_network
+from firstlight.claims.manifold.checks._networks import tanh_network
 from firstlight.theories import manifold
 
 

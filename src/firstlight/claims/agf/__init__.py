@@ -1,7 +1,7 @@
 """Claims of *Alternating Gradient Flows*."""
 
-from firstlight.claims.agf import attention, diagonal, framework, images, linear, modular, modular_staircase
-from firstlight.claims.claim import Claim
+from firstlight.claims._claim import Claim
+from firstlight.claims.agf.checks import attention, diagonal, framework, images, linear, modular, modular_staircase
 
 CLAIMS: tuple[Claim, ...] = (
     framework.EQUATION_2,

@@ -1,7 +1,7 @@
 """Claims of *Crafting Global Optimizers to Reasoning Tasks via Algebraic Objects in Neural Nets*."""
 
-from firstlight.claims.claim import Claim
-from firstlight.claims.cogo import (
+from firstlight.claims._claim import Claim
+from firstlight.claims.cogo.checks import (
     characters,
     connecting,
     crafting,

@@ -1,7 +1,7 @@
 """Claims that relate one theory to another."""
 
-from firstlight.claims.claim import Claim
-from firstlight.claims.cross import agf_order, cogo_nodes, manifold
+from firstlight.claims._claim import Claim
+from firstlight.claims.cross.checks import agf_order, cogo_nodes, manifold
 
 CLAIMS: tuple[Claim, ...] = (
     agf_order.AGF_ORDER_VS_LI2_ENERGY,

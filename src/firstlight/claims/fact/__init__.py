@@ -1,7 +1,7 @@
 """Claims of *FACT*."""
 
-from firstlight.claims.claim import Claim
-from firstlight.claims.fact import (
+from firstlight.claims._claim import Claim
+from firstlight.claims.fact.checks import (
     identity,
     linear,
     perceptrons,

@@ -1,7 +1,7 @@
 """Claims of *Li₂: A Framework on Dynamics of Feature Emergence and Delayed Generalization*."""
 
-from firstlight.claims.claim import Claim
-from firstlight.claims.li2 import (
+from firstlight.claims._claim import Claim
+from firstlight.claims.li2.checks import (
     boundaries,
     boundary,
     deep,

@@ -1,7 +1,7 @@
 """Claims of *The Geometry of Grokking*."""
 
-from firstlight.claims.claim import Claim
-from firstlight.claims.manifold import isolated, section_7, stability, toys, training
+from firstlight.claims._claim import Claim
+from firstlight.claims.manifold.checks import isolated, section_7, stability, toys, training
 
 CLAIMS: tuple[Claim, ...] = (
     toys.FIGURE_1,

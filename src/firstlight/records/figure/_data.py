@@ -13,12 +13,12 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from firstlight.records.canonical import canonical_json
+from firstlight._files import write_atomically
+from firstlight.records._canonical import canonical_json
+from firstlight.records._layout import read_tensors, reading
+from firstlight.records._parsing import parse_json
+from firstlight.records._shorten import shorten
 from firstlight.records.figure._form import check
-from firstlight.records.files import write_atomically
-from firstlight.records.layout import read_tensors, reading
-from firstlight.records.parsing import parse_json
-from firstlight.records.shorten import shorten
 
 Kind = Literal[
     "curves",

@@ -7,7 +7,7 @@ import numpy as np
 from annotated_types import Ge, Len
 from pydantic import Field
 
-from firstlight.records.layout import Form, Tensor, check_tensors, filled
+from firstlight.records._layout import Form, Tensor, check_tensors, filled
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Level = Annotated[tuple[str, Finite], Field(strict=False)]

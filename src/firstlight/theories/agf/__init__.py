@@ -14,9 +14,9 @@ solved cases with exact population averages, `predict_diagonal` and `LinearNetwo
 `follow` is gradient flow from the same initialisation, in which 10⁻¹⁰⁰ is as good as 10⁻².
 """
 
-from firstlight.theories.agf.active import Descent, descend
-from firstlight.theories.agf.attention import InContext, power_law_covariance
-from firstlight.theories.agf.diagonal import (
+from firstlight.theories.agf._active import Descent, descend
+from firstlight.theories.agf._attention import InContext, power_law_covariance
+from firstlight.theories.agf._diagonal import (
     accumulated,
     acosh_exp,
     cost_step,
@@ -26,13 +26,12 @@ from firstlight.theories.agf.diagonal import (
     predict_diagonal,
     time_to_jump,
 )
-from firstlight.theories.agf.dormant import Climb, climb, dynamics, growth_and_turn
-from firstlight.theories.agf.engine import predict
-from firstlight.theories.agf.follow import follow
-from firstlight.theories.agf.growth import alignment_speed, jump_bound, norm_at, threshold
-from firstlight.theories.agf.lens import LENSES
-from firstlight.theories.agf.linear import LinearNetwork
-from firstlight.theories.agf.modular import (
+from firstlight.theories.agf._dormant import Climb, climb, dynamics, growth_and_turn
+from firstlight.theories.agf._follow import follow
+from firstlight.theories.agf._growth import alignment_speed, jump_bound, norm_at, threshold
+from firstlight.theories.agf._lens import LENSES
+from firstlight.theories.agf._linear import LinearNetwork
+from firstlight.theories.agf._modular import (
     Levels,
     aligned_cost,
     aligned_weights,
@@ -44,9 +43,10 @@ from firstlight.theories.agf.modular import (
     utility,
     utility_at,
 )
-from firstlight.theories.agf.problem import Problem, closed_form, detect_kappa, network, neurons
-from firstlight.theories.agf.staircase import Comparison, Event, Staircase, crossing, from_levels
-from firstlight.theories.agf.templates import IrrepUtility, Template
+from firstlight.theories.agf._predict import predict
+from firstlight.theories.agf._problem import Problem, closed_form, detect_kappa, network, neurons
+from firstlight.theories.agf._staircase import Comparison, Event, Staircase, crossing, from_levels
+from firstlight.theories.agf._templates import IrrepUtility, Template
 
 __all__ = [
     "LENSES",

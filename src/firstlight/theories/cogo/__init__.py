@@ -10,17 +10,9 @@ The loss is that of the paper as an expectation: E‖P⊥(o − e_{gh})‖² ove
 outputs, `firstlight.flow.Loss(projection="outputs", reduction="mean")`.
 """
 
-from firstlight.theories.cogo.census import Census, NodeGroup, census
-from firstlight.theories.cogo.craft import (
-    KINDS,
-    bias,
-    bias_repair,
-    craft,
-    craft_any,
-    fourier_four,
-    fourier_six,
-)
-from firstlight.theories.cogo.dynamics import (
+from firstlight.theories.cogo._census import Census, NodeGroup, census
+from firstlight.theories.cogo._craft import KINDS, bias, bias_repair, craft, craft_any, fourier_four, fourier_six
+from firstlight.theories.cogo._dynamics import (
     Potentials,
     Ripple,
     coupling,
@@ -33,7 +25,7 @@ from firstlight.theories.cogo.dynamics import (
     ripple,
     ripple_energy,
 )
-from firstlight.theories.cogo.factors import (
+from firstlight.theories.cogo._factors import (
     at_frequency,
     four_factors,
     memorising_factors,
@@ -43,9 +35,9 @@ from firstlight.theories.cogo.factors import (
     real_block,
     unit,
 )
-from firstlight.theories.cogo.frequencies import Frequencies, frequencies
-from firstlight.theories.cogo.lens import LENSES
-from firstlight.theories.cogo.loss import (
+from firstlight.theories.cogo._frequencies import Frequencies, frequencies
+from firstlight.theories.cogo._lens import LENSES
+from firstlight.theories.cogo._loss import (
     LossTerms,
     gram_loss,
     loss_terms,
@@ -53,19 +45,11 @@ from firstlight.theories.cogo.loss import (
     residual_coefficients,
     table_loss,
 )
-from firstlight.theories.cogo.nonabelian import craft_from_irreps
-from firstlight.theories.cogo.observe import observe_potentials
-from firstlight.theories.cogo.path import Path, random_unit, zero_loss_path
-from firstlight.theories.cogo.potentials import (
-    Residuals,
-    convolved,
-    cubic,
-    diagonal,
-    potential,
-    quadratic,
-    residuals,
-)
-from firstlight.theories.cogo.solution import Solution, balanced
+from firstlight.theories.cogo._nonabelian import craft_from_irreps
+from firstlight.theories.cogo._observe import observe_potentials
+from firstlight.theories.cogo._path import Path, random_unit, zero_loss_path
+from firstlight.theories.cogo._potentials import Residuals, convolved, cubic, diagonal, potential, quadratic, residuals
+from firstlight.theories.cogo._solution import Solution, balanced
 
 __all__ = [
     "KINDS",

@@ -2,8 +2,8 @@
 
 from html import escape
 
-from firstlight.theories.cogo.potentials import residuals
-from firstlight.theories.cogo.solution import Solution
+from firstlight.theories.cogo._potentials import residuals
+from firstlight.theories.cogo._solution import Solution
 
 _TOLERANCE = 1e-9
 _NAMES = {

@@ -9,8 +9,8 @@ The matrices themselves are in `firstlight.features`, the same for PyTorch model
 """
 
 from firstlight.features import averaged_nfm, budget_to_align
-from firstlight.theories.fact.lens import LENSES
-from firstlight.theories.fact.linear import (
+from firstlight.theories.fact._lens import LENSES
+from firstlight.theories.fact._linear import (
     LinearProblem,
     balanced_minimiser,
     imbalance,
@@ -18,9 +18,9 @@ from firstlight.theories.fact.linear import (
     linear_init,
     train_linear,
 )
-from firstlight.theories.fact.networks import LayerFeatures, layer_features, output_cotangents, weight_matrices
-from firstlight.theories.fact.quadratic import COST, minimum_norm_cost, minimum_norm_network
-from firstlight.theories.fact.separation import Minimiser, Separation, minimise
+from firstlight.theories.fact._networks import LayerFeatures, layer_features, output_cotangents, weight_matrices
+from firstlight.theories.fact._quadratic import COST, minimum_norm_cost, minimum_norm_network
+from firstlight.theories.fact._separation import Minimiser, Separation, minimise
 
 __all__ = [
     "COST",

@@ -5,7 +5,7 @@
 'li2'
 """
 
-from firstlight.theories.li2.boundary import (
+from firstlight.theories.li2._boundary import (
     BoundaryFit,
     critical_fraction,
     energy_boundary,
@@ -15,8 +15,8 @@ from firstlight.theories.li2.boundary import (
     released_boundary,
     survival,
 )
-from firstlight.theories.li2.deep import backward, forward, label_signal, relu_limit, shared_gates
-from firstlight.theories.li2.interaction import (
+from firstlight.theories.li2._deep import backward, forward, label_signal, relu_limit, shared_gates
+from firstlight.theories.li2._interaction import (
     ascend_modulated,
     modulated_energy,
     modulated_gradient,
@@ -25,7 +25,7 @@ from firstlight.theories.li2.interaction import (
     repulsion_coefficient,
     repulsion_matrix,
 )
-from firstlight.theories.li2.kernel import (
+from firstlight.theories.li2._kernel import (
     Agreement,
     c1_equicorrelated,
     c1_group_table,
@@ -37,10 +37,10 @@ from firstlight.theories.li2.kernel import (
     lemma_1_agreement,
     sampled_table_cosine,
 )
-from firstlight.theories.li2.lazy import LazyFlow
-from firstlight.theories.li2.lens import measure, observe_exactly, read
-from firstlight.theories.li2.memorisation import Memory, memorise, memory_energy, memory_shape, phi
-from firstlight.theories.li2.muon import (
+from firstlight.theories.li2._lazy import LazyFlow
+from firstlight.theories.li2._lens import LENS
+from firstlight.theories.li2._memorisation import Memory, memorise, memory_energy, memory_shape, phi
+from firstlight.theories.li2._muon import (
     collect,
     coupon_bound,
     coupons,
@@ -51,16 +51,16 @@ from firstlight.theories.li2.muon import (
     selection,
     winner,
 )
-from firstlight.theories.li2.prediction import MEASURED, Prediction, boundary_constant, measured_constant, predict
-from firstlight.theories.li2.reconstruction import (
+from firstlight.theories.li2._observe import measure, observe_exactly, read
+from firstlight.theories.li2._predict import MEASURED, Prediction, boundary_constant, measured_constant, predict
+from firstlight.theories.li2._reconstruction import (
     nodes_needed,
     pairs_needed,
     printed_nodes,
     reconstructing_nodes,
     reconstruction_residual,
 )
-from firstlight.theories.li2.stages import Stage, Stages, decay_ridge, stages
-from firstlight.theories.li2.view import LENS
+from firstlight.theories.li2._stages import Stage, Stages, decay_ridge, stages
 
 LENSES = (LENS,)
 

@@ -11,8 +11,8 @@ Losses are sums of squares plus λ‖θ‖², as in the paper. Projection, tange
 same for any part of any model; `representation` and `figures` look at what an embedding has become.
 """
 
-from firstlight.theories.manifold.assumptions import AssumptionFails
-from firstlight.theories.manifold.constrained import (
+from firstlight.theories.manifold._assumptions import AssumptionFails
+from firstlight.theories.manifold._constrained import (
     Penalised,
     constrained_flow,
     decay_flow,
@@ -20,8 +20,8 @@ from firstlight.theories.manifold.constrained import (
     predicted_distance,
     tangential_fraction,
 )
-from firstlight.theories.manifold.figures import embedding_circles, figure_4
-from firstlight.theories.manifold.isolated import (
+from firstlight.theories.manifold._figures import embedding_circles, figure_4
+from firstlight.theories.manifold._isolated import (
     Isolated,
     cost,
     dual,
@@ -31,10 +31,10 @@ from firstlight.theories.manifold.isolated import (
     resolved_flow,
     velocity,
 )
-from firstlight.theories.manifold.lens import LENSES
-from firstlight.theories.manifold.normal import Tangent
-from firstlight.theories.manifold.projection import Projection, distance, project
-from firstlight.theories.manifold.representation import (
+from firstlight.theories.manifold._lens import LENSES
+from firstlight.theories.manifold._normal import Tangent
+from firstlight.theories.manifold._projection import Projection, distance, project
+from firstlight.theories.manifold._representation import (
     Features,
     Measures,
     aspect_ratio,
@@ -44,15 +44,15 @@ from firstlight.theories.manifold.representation import (
     measure,
     unit_similarity,
 )
-from firstlight.theories.manifold.simulation import Simulation, embedding, simulate
-from firstlight.theories.manifold.split import (
+from firstlight.theories.manifold._simulation import Simulation, embedding, simulate
+from firstlight.theories.manifold._split import (
     deep_features,
     descent_inner,
     isolated_flow,
     isolated_value_and_grad,
     ridge_inner,
 )
-from firstlight.theories.manifold.toys import (
+from firstlight.theories.manifold._toys import (
     TOYS,
     Toy,
     addition,
@@ -62,8 +62,8 @@ from firstlight.theories.manifold.toys import (
     toy_flows,
     train_floor,
 )
-from firstlight.theories.manifold.two_rate import best_layers, two_rate_flow
-from firstlight.theories.manifold.zero_loss import ZeroLossSet
+from firstlight.theories.manifold._two_rate import best_layers, two_rate_flow
+from firstlight.theories.manifold._zero_loss import ZeroLossSet
 
 __all__ = [
     "LENSES",

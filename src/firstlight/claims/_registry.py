@@ -1,0 +1,98 @@
+"""All claims, paper by paper; a paper's module is imported when it is asked for."""
+
+import functools
+import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from firstlight._suggest import did_you_mean
+from firstlight.claims._claim import Claim
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A source of claims; those between papers stand under `cross`."""
+
+    key: str
+    title: str
+    topic: str
+
+
+PAPERS: tuple[Paper, ...] = (
+    Paper(
+        "li2",
+        "Li₂: A Framework on Dynamics of Feature Emergence and Delayed Generalization",
+        "grokking in three stages: lazy, independent, interactive",
+    ),
+    Paper(
+        "cogo",
+        "Crafting Global Optimizers to Reasoning Tasks via Algebraic Objects in Neural Nets",
+        "global optimizers built algebraically: a semi-ring of solutions, monomial potentials",
+    ),
+    Paper(
+        "agf",
+        "Alternating Gradient Flows: A Theory of Feature Learning in Two-layer Neural Networks",
+        "staircase losses from small initialisation",
+    ),
+    Paper(
+        "fact",
+        "FACT: the Features At Convergence Theorem for neural networks",
+        "what weights satisfy at convergence",
+    ),
+    Paper(
+        "manifold",
+        "The Geometry of Grokking: Norm Minimization on the Zero-Loss Manifold",
+        "norm minimisation on the zero-loss manifold",
+    ),
+    Paper("cross", "Between the papers", "where two of the theories meet"),
+)
+
+
+class UnknownClaim(ValueError):
+    """A pattern that matches no claim."""
+
+
+@functools.cache
+def paper_claims(paper: str) -> tuple[Claim, ...]:
+    """The claims of one paper, in the order of the paper."""
+    claims = importlib.import_module(f"firstlight.claims.{paper}").CLAIMS
+    if strangers := [claim.id for claim in claims if claim.paper != paper]:
+        raise ValueError(f"the claims of {paper} have ids that start with '{paper}.'; got {strangers}")
+    return claims
+
+
+def all_claims() -> tuple[Claim, ...]:
+    """Every registered claim.
+
+    >>> len({claim.id for claim in all_claims()}) == len(all_claims())
+    True
+    """
+    return tuple(claim for paper in PAPERS for claim in paper_claims(paper.key))
+
+
+def find(patterns: Sequence[str] = ()) -> tuple[Claim, ...]:
+    """The claims that match any of the patterns: a paper, an id, or an id with `*`; all without a pattern.
+
+    >>> [claim.id for claim in find(["cogo.lemma-3"])]
+    ['cogo.lemma-3']
+    >>> find(["cogo.lema-3"])
+    Traceback (most recent call last):
+    ...
+    firstlight.claims._registry.UnknownClaim: no claim matches 'cogo.lema-3'; did you mean 'cogo.lemma-3'? ...
+    """
+    known = all_claims()
+    wanted = {claim.id for pattern in patterns for claim in _match(pattern, known)}
+    return tuple(claim for claim in known if not patterns or claim.id in wanted)
+
+
+def _match(pattern: str, known: tuple[Claim, ...]) -> list[Claim]:
+    text = pattern.strip().lower()
+    found = [claim for claim in known if text == claim.paper or fnmatchcase(claim.id, text)]
+    if found:
+        return found
+    papers = [paper.key for paper in PAPERS]
+    if text in papers:
+        raise UnknownClaim(f"no claim of {text} is registered yet; `firstlight claims list` shows those that are")
+    hint = did_you_mean(text, [*papers, *(claim.id for claim in known)])
+    raise UnknownClaim(f"no claim matches {pattern!r}; {hint}`firstlight claims list` shows them all")

@@ -1,0 +1,1 @@
+"""The checks behind the claims of CoGO, one module per topic."""

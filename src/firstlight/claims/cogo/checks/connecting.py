@@ -1,0 +1,110 @@
+"""Optimizers joined by a path of zero loss, and which of them has the least norm."""
+
+from firstlight.claims._claim import Claim, Outcome, Setting
+from firstlight.claims.cogo.checks._zero import ZERO_LOSS
+
+SAME_NORM = 1e-9
+"""Relative error of a squared norm, a sum over nodes and frequencies, that a path ends with."""
+
+
+def zero_loss_paths(setting: Setting) -> Outcome:
+    """The loss and the norm along explicit paths from y ∗ z′ to z′, for random units y."""
+    import numpy as np
+
+    from firstlight.groups import parse
+    from firstlight.records import figure
+    from firstlight.theories.cogo import craft, random_unit, table_loss, zero_loss_path
+
+    seeds = setting.seeds_or(range(3))
+    names = setting.choose(quick=("Z7", "Z6"), paper=("Z7", "Z12", "Z4xZ6", "Z23"))
+    times = np.linspace(0, 1, setting.choose(quick=41, paper=201))
+    loss, end, gaps, profiles = 0.0, 0.0, [], {}
+    for i, name in enumerate(names):
+        setting.progress(i / len(names), name)
+        group = parse(name)
+        for kind in ("F6", "memorise") if group.order < 10 else ("F6",):
+            base = craft(group, kind)
+            for seed in seeds:
+                path = zero_loss_path(random_unit(group, 3, seed), base)
+                points = [path.at(float(t)) for t in times]
+                losses = [table_loss(*point.weights, group) / max(point.norm2, 1) ** 2 for point in points]
+                loss = max(loss, *losses)
+                norms = np.array([point.norm2 for point in points])
+                end = max(end, abs(norms[-1] / base.norm2 - 1))
+                gaps.append(float(norms.min() >= norms[-1] * (1 - SAME_NORM)))
+                if kind == "F6" and name == names[0]:
+                    profiles[f"unit {seed}"] = norms
+    ends, refused = _stuck()
+    kinds = {kind: craft(parse("Z23"), kind).norm2 for kind in ("F4+F6", "F6", "memorise")}
+    ordered = list(kinds.values()) == sorted(kinds.values())
+    measured = {
+        "largest loss on a path": loss,
+        "norm² at the end over that of z′, less 1": end,
+        "paths on which z′ has the least norm": sum(gaps),
+        "norm² of optimizers of Z23": kinds,
+        "loss of z′ and y ∗ z′ on Z2, y = (−1, −1, 1)": ends,
+    }
+    holds = max(ends) < ZERO_LOSS and refused and loss < ZERO_LOSS and end < SAME_NORM and all(gaps) and ordered
+    shown = figure.curves(
+        [figure.Series(label, times, norms) for label, norms in profiles.items()],
+        x="position on the path",
+        y=figure.Axis("‖z‖²", scale="log"),
+        title="The norm along paths of zero loss",
+        caption=f"{names[0]}: from y ∗ z_F6, y a random unit of order 3, to z_F6.",
+        horizontal={"z_F6": float(craft(parse(names[0])).norm2)},
+    )
+    return Outcome(
+        "holds-as-corrected" if holds else "fails",
+        measured,
+        {"largest loss on a path": 0.0, "paths on which z′ has the least norm": len(gaps)},
+        evidence=(
+            "On Z2 both z_F6 and its product with the unit (−1, −1, 1) have zero loss, and nothing joins them. With "
+            "two nodes zero loss leaves Σ c w wᵀ = [[p, ¼], [¼, −p]] for w = (a, b): the node with c > 0, at the angle "
+            "φ, has p cos 2φ + ¼ sin 2φ > 0, which never holds at φ = −π/4, so its a + b cannot change sign. The "
+            "proof's intermediate value argument (eq. 85) does not apply to complex "
+            "r_kkk; the paths here are explicit: shrink all nodes of y but one, turn that one to 1, move it to node 0."
+        ),
+        figures=(shown,),
+        seeds=seeds,
+    )
+
+
+def _stuck() -> tuple[list[float], bool]:
+    """On Z2: the losses of z′ and of its product with a unit of order 1, and whether a path is refused."""
+    import numpy as np
+
+    from firstlight.groups import cyclic
+    from firstlight.theories.cogo import craft, table_loss, unit, zero_loss_path
+
+    group = cyclic(2)
+    y, base = unit(group, 1, np.pi, np.pi), craft(group)
+    losses = [table_loss(*solution.weights, group) for solution in (base, y * base)]
+    try:
+        zero_loss_path(y, base)
+    except ValueError:
+        return losses, True
+    return losses, False
+
+
+THEOREM_5 = Claim(
+    id="cogo.theorem-5",
+    title="A path of zero loss to the simpler optimizer",
+    locator="Theorem 5",
+    statement=(
+        "If z = y ∗ z′ and both z, of order q, and z′ are global optimal, a path of zero loss connects them in Z_q; "
+        "so L2 "
+        "regularisation prefers lower orders."
+    ),
+    corrected=(
+        "It does where z′ satisfies eq. (4) and, if some frequency is its own negative, y has order 2 or more: signs "
+        "of real coefficients cannot be turned, only left behind on another node."
+    ),
+    counterexample=(
+        "On Z2, z′ = z_F6 and its product with the unit (−1, −1, 1) of order 1 both have zero loss; the sign of a + b "
+        "of the node with c > 0 differs between them and is kept on the zero-loss set of two nodes."
+    ),
+    check=zero_loss_paths,
+    expected_verdict="holds-as-corrected",
+    tolerance={"largest loss on a path": ZERO_LOSS, "norm²": SAME_NORM},
+    tolerance_reason="squared residuals of rounding size in float64, relative to the square of ‖z‖²; rounding of sums",
+)

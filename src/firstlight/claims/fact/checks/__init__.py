@@ -1,0 +1,1 @@
+"""The checks behind the claims of FACT, one module per topic."""

@@ -1,0 +1,379 @@
+"""Tables 1 and 2, Figures 3 and 8 to 10: ReLU perceptrons on images."""
+
+import dataclasses
+import functools
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from firstlight.claims._claim import Claim, Outcome, Scale, Setting
+from firstlight.records._status import Verdict
+
+SHOWN = ("FACT", "√FACT·FACTᵀ", "√AGOP", "√eNFA")
+PRINTED = "printed recipe"
+PRINTED_VALUES = {
+    "printed, MNIST, n = 1000": {"FACT": 0.890, "√FACT·FACTᵀ": 0.956, "√AGOP": 0.899, "√eNFA": 0.903},
+    "printed, MNIST, n = 2000": {"FACT": 0.988, "√FACT·FACTᵀ": 0.998, "√AGOP": 0.923, "√eNFA": 0.923},
+    "printed, MNIST, n = 5000": {"FACT": 0.995, "√FACT·FACTᵀ": 1.000, "√AGOP": 0.924, "√eNFA": 0.917},
+}
+_CUT = {
+    "quick": "",
+    "paper": (
+        " Sizes are those one core trains in minutes, width 256 and 1000 to 2000 images, not the paper's: on CIFAR-10 "
+        "the loss is still 0.05 and the first layer has not converged, so a failure there may be one of the budget."
+    ),
+}
+DEEP = ("FACT", "√FACT·FACTᵀ", "AGOP", "√AGOP", "eNFA", "√eNFA")
+
+NEAR_PERFECT, RISE, BEHIND = 0.95, 0.05, 1e-3
+"""FACT at the end, its rise from half-way, and by how much √(FACT·FACTᵀ) may be behind it where both are near 1."""
+
+
+@functools.lru_cache(maxsize=16)
+def _trained(data: Path | None, name: str, n: int, recipe, probe_at: tuple[int, ...], seed: int):
+    """One training with its probes, kept because several claims look at it."""
+    from contextlib import nullcontext
+
+    from firstlight.probes._experiments import perceptrons
+    from firstlight.probes._experiments.threads import one_thread
+
+    images = {
+        "digits": lambda: perceptrons.digits(),
+        "mnist": lambda: perceptrons.mnist(_folder(data)),
+        # Raw pixels of CIFAR-10 have one direction, their mean, far above all others; small networks learn little else.
+        "cifar10": lambda: perceptrons.cifar10(_folder(data)).standardised(),
+    }[name]()
+    with one_thread() if name == "digits" else nullcontext():
+        return perceptrons.train_and_probe(images.first(n), recipe, seed=seed, probe_at=probe_at, backward=True)
+
+
+def _folder(data: Path | None) -> Path:
+    if data is None:
+        raise ValueError(
+            "paper scale reads mnist/ and cifar10_subset/ from a folder: give --data DIR or FIRSTLIGHT_DATA"
+        )
+    return data
+
+
+def _digits(setting: Setting, seed: int):
+    """The quick scale of all these claims: three hidden layers of 64 units on 512 images of digits."""
+    from firstlight.probes._experiments.perceptrons import Recipe
+
+    recipe = Recipe(hidden=3, width=64, epochs=400, rate=0.3, weight_decay=2e-3, batch=128)
+    return _trained(None, "digits", 512, recipe, (0, 20, 60, 150, 300), seed)
+
+
+def _tables(setting: Setting, seed: int):
+    """Columns of Table 2 by name: the printed recipe where it is affordable, and recipes with budget enough.
+
+    A few minutes of one core instead of the paper's GPU-hours: 256 units wide, and the budget that 200 epochs of the
+    largest data give is reached with a larger learning rate and decay.
+    """
+    if setting.scale == "quick":
+        return {"digits, n = 512": _digits(setting, seed)}
+    from firstlight.probes._experiments.perceptrons import Recipe
+
+    printed = Recipe(width=256)
+    long = Recipe(width=256, rate=0.3, weight_decay=1e-3)
+    plan = {
+        f"{PRINTED}, MNIST, n = 1000": ("mnist", 1000, printed),
+        f"{PRINTED}, MNIST, n = 2000": ("mnist", 2000, printed),
+        "MNIST, n = 1000": ("mnist", 1000, replace(long, epochs=200)),
+        "MNIST, n = 5000": ("mnist", 5000, replace(long, epochs=25)),
+        "CIFAR-10, n = 1000": ("cifar10", 1000, replace(long, epochs=100, rate=0.2, weight_decay=3e-3)),
+    }
+    found = {}
+    for i, (name, (source, n, recipe)) in enumerate(plan.items()):
+        setting.progress(i / len(plan), name)
+        found[name] = _trained(setting.data, source, n, recipe, (), seed)
+    return found
+
+
+def _columns(tables) -> dict:
+    return {
+        name: {measure: one.last.layers[0].alignments[measure] for measure in SHOWN}
+        | {"budget": one.budget, "training loss": one.loss, "recipe": dataclasses.asdict(one.recipe)}
+        for name, one in tables.items()
+    }
+
+
+def table_2(setting: Setting) -> Outcome:
+    """First-layer alignments of all columns, with the budget beside each."""
+    import numpy as np
+
+    from firstlight.records import figure
+
+    seed = setting.seeds_or((0,))[0]
+    columns = _columns(_tables(setting, seed))
+    enough = {name: _beats(values) for name, values in columns.items() if not name.startswith(PRINTED)}
+    printed = {name: _beats(values) for name, values in columns.items() if name.startswith(PRINTED)}
+    shown = figure.alignment(
+        np.array([[values[measure] for measure in SHOWN] for values in columns.values()]),
+        rows=[f"{name}; budget {values['budget']:.2g}" for name, values in columns.items()],
+        columns=list(SHOWN),
+        y="data",
+        value="Pearson",
+        title="First-layer features after training",
+    )
+    contradicted = any(not beats for name, beats in printed.items() if not name.endswith("n = 1000"))
+    return Outcome(
+        ("holds-as-corrected" if contradicted else "holds") if all(enough.values()) else "fails",
+        columns,
+        dict.fromkeys(enough, "FACT and its symmetrisation above √AGOP and √eNFA") | PRINTED_VALUES,
+        evidence=_why(columns, printed),
+        figures=(shown,),
+        seeds=(seed,),
+    )
+
+
+def _why(columns, printed) -> str:
+    told = ", ".join(
+        f"FACT {columns[name]['FACT']:.2f} against √AGOP {columns[name]['√AGOP']:.2f} at n = {name.split()[-1]} "
+        f"(budget {columns[name]['budget']:.2g})"
+        for name in printed
+    )
+    return "WᵀW is a moving average of FACT with memory 1/2λ, so FACT follows the budget wd·Σlr/(1 − momentum)." + (
+        f" The printed recipe leaves too little of it for the initial weights to decay: {told}." if told else ""
+    )
+
+
+def _beats(values) -> bool:
+    ours = min(values["FACT"], values["√FACT·FACTᵀ"])
+    return ours > max(values["√AGOP"], values["√eNFA"])
+
+
+def table_1(setting: Setting) -> Outcome:
+    """The largest MNIST column and the CIFAR-10 column of Table 2."""
+    seed = setting.seeds_or((0,))[0]
+    columns = _columns(_tables(setting, seed))
+    wanted = ("digits, n = 512", "MNIST, n = 5000", "CIFAR-10, n = 1000")
+    chosen = {name: columns[name] for name in wanted if name in columns}
+    holds = all(values["FACT"] > max(values["√AGOP"], values["√eNFA"]) for values in chosen.values())
+    return Outcome(
+        "holds" if holds else "fails",
+        chosen,
+        {
+            "printed, MNIST": {"FACT": 0.999, "√AGOP": 0.909, "√eNFA": 0.903},
+            "printed, CIFAR-10": {"FACT": 0.896, "√AGOP": 0.722, "√eNFA": 0.714},
+        },
+        evidence="Decided by the order, FACT above both; the printed numbers belong to the paper's sizes and budgets.",
+        seeds=(seed,),
+    )
+
+
+def _deep(setting: Setting, seed: int):
+    """The networks of Figures 3 and 8 to 10, by data set."""
+    if setting.scale == "quick":
+        return {"digits": _digits(setting, seed)}
+    from firstlight.probes._experiments.perceptrons import Recipe
+
+    # Few rows take few steps; the learning rate and the decay make up for them in the budget.
+    deep = Recipe(hidden=5, width=256, epochs=120, rate=0.3, weight_decay=1e-3)
+    plan = {
+        "MNIST, n = 2000": ("mnist", 2000, deep),
+        "CIFAR-10, n = 1000": ("cifar10", 1000, replace(deep, epochs=100, rate=0.2, weight_decay=2e-3)),
+    }
+    found = {}
+    for i, (name, (source, n, recipe)) in enumerate(plan.items()):
+        setting.progress(i / 2, name)
+        found[name] = _trained(setting.data, source, n, recipe, (0, 30, 60, 90), seed)
+    return found
+
+
+def _layer_values(one, *, backward: bool) -> dict:
+    """Measure → values over hidden layers."""
+    layers = one.last.layers[: one.recipe.hidden]
+    pick = (lambda x: x.backward) if backward else (lambda x: x.alignments)
+    return {measure: [pick(layer)[measure] for layer in layers] for measure in DEEP}
+
+
+def _side(backward: bool) -> str:
+    return "WWᵀ" if backward else "WᵀW"
+
+
+def _name(measure: str, backward: bool) -> str:
+    """Backward measures as the paper writes them: bFACT, √bAGOP, …"""
+    return measure.replace("FACT", "bFACT").replace("AGOP", "bAGOP").replace("eNFA", "beNFA") if backward else measure
+
+
+def _by_depth(setting: Setting, *, backward: bool) -> Outcome:
+    import numpy as np
+
+    from firstlight.records import figure
+
+    seed = setting.seeds_or((0,))[0]
+    found = _deep(setting, seed)
+    values, side = {name: _layer_values(one, backward=backward) for name, one in found.items()}, _side(backward)
+    panels = [
+        figure.curves(
+            [figure.Series(_name(m, backward), np.arange(1, len(v) + 1), np.array(v)) for m, v in one.items()],
+            x="hidden layer",
+            y=f"Pearson, with {side}",
+            title=f"{name}, budget {found[name].budget:.2g}",
+        )
+        for name, one in values.items()
+    ]
+    wins = {
+        name: float(np.mean(np.array(one["FACT"]) > np.max([one[m] for m in DEEP if "FACT" not in m], axis=0)))
+        for name, one in values.items()
+    }
+    whole = {name: one.budget for name, one in found.items()}
+    return Outcome(
+        "holds" if all(w == 1 for w in wins.values()) else "fails",
+        {"share of layers where FACT is ahead of all others": wins, "budget": whole, "alignments": values},
+        {"share of layers where FACT is ahead of all others": dict.fromkeys(wins, 1.0)},
+        evidence=f"Correlations with {side} of every hidden layer at the end of training.{_CUT[setting.scale]}",
+        figures=(figure.panels(panels, title=f"Every layer's {side}", columns=2),),
+        seeds=(seed,),
+    )
+
+
+def figure_3(setting: Setting) -> Outcome:
+    """All measures over depth."""
+    return _by_depth(setting, backward=False)
+
+
+def figure_9(setting: Setting) -> Outcome:
+    """All backward measures over depth."""
+    return _by_depth(setting, backward=True)
+
+
+def _by_epoch(setting: Setting, *, backward: bool) -> Outcome:
+    import numpy as np
+
+    from firstlight.records import figure
+
+    seed = setting.seeds_or((0,))[0]
+    name, one = list(_deep(setting, seed).items())[-1]
+    epochs = np.array(list(one.probes))
+    pick = (lambda x: x.backward) if backward else (lambda x: x.alignments)
+    curves = {
+        f"layer {l + 1}": {m: np.array([pick(p.layers[l])[m] for p in one.probes.values()]) for m in SHOWN}
+        for l in range(min(3, one.recipe.hidden))
+    }
+    panels = [
+        figure.curves(
+            [figure.Series(_name(m, backward), epochs, v) for m, v in values.items()],
+            x="epoch",
+            y=f"Pearson, with {_side(backward)}",
+            title=layer,
+        )
+        for layer, values in curves.items()
+    ]
+    middle = len(epochs) // 2
+    late = {layer: float(v["FACT"][-1] - v["FACT"][middle]) for layer, v in curves.items()}
+    end = {layer: float(v["FACT"][-1]) for layer, v in curves.items()}
+    ahead = {layer: bool((v["√FACT·FACTᵀ"][1:] > v["FACT"][1:] - BEHIND).all()) for layer, v in curves.items()}
+    holds = all(end[k] > NEAR_PERFECT and late[k] > RISE and ahead[k] for k in curves)
+    return Outcome(
+        "holds" if holds else "fails",
+        {
+            "data": name,
+            "rise of FACT from half-way to the end": late,
+            "the symmetrised form is ahead of FACT": ahead,
+            "FACT at the end": end,
+            "epochs": epochs,
+            "FACT by epoch": {layer: v["FACT"] for layer, v in curves.items()},
+            "budget": one.budget,
+        },
+        {"FACT": "low for most of training, then rising to its end; √FACT·FACTᵀ ahead of it throughout"},
+        evidence=f"At the end FACT must be above {NEAR_PERFECT} in each layer.{_CUT[setting.scale]}",
+        figures=(figure.panels(panels, columns=3, title=f"Alignment with {_side(backward)} along training, {name}"),),
+        seeds=(seed,),
+    )
+
+
+def figure_8(setting: Setting) -> Outcome:
+    """FACT over epochs for the first three layers."""
+    return _by_epoch(setting, backward=False)
+
+
+def figure_10(setting: Setting) -> Outcome:
+    """bFACT over epochs for the first three layers."""
+    return _by_epoch(setting, backward=True)
+
+
+def _claim(id: str, title: str, locator: str, statement: str, check, paper: Verdict = "holds", **more: Any) -> Claim:
+    verdicts: dict[Scale, Verdict] = {"quick": "holds", "paper": paper}
+    return Claim(id, title, locator, statement, check, needs=("torch",), expected_verdict=verdicts, **more)
+
+
+_ORDER: dict[str, Any] = {
+    "tolerance": 0,
+    "tolerance_reason": "correlations are put in order; the numbers belong to sizes and budgets",
+}
+_CURVES: dict[str, Any] = {
+    "tolerance": {"at the end, above": NEAR_PERFECT, "rise, above": RISE, "symmetrised form behind, at most": BEHIND},
+    "tolerance_reason": "the figure has no numbers; probes are few, so that half-way is late in the rise",
+}
+
+TABLE_1 = _claim(
+    "fact.table-1",
+    "FACT, NFA and eNFA on MNIST and CIFAR-10",
+    "Table 1",
+    "Correlation with WᵀW after training on MNIST, CIFAR-10: FACT .999, .896; NFA .909, .722; eNFA .903, .714.",
+    table_1,
+    **_ORDER,
+)
+
+TABLE_2 = _claim(
+    "fact.table-2",
+    "Alignment of the first layer by data size and decay",
+    "Table 2, Appendix B",
+    "In all cases except MNIST n = 1000, FACT and its symmetrisation correlate better with W₁ᵀW₁ than √AGOP and √eNFA.",
+    table_2,
+    paper="holds-as-corrected",
+    **_ORDER,
+    corrected=(
+        "It is so where the budget wd·Σlr/(1 − momentum) is above 1; the printed recipe has 0.16 at n = 1000 and 0.32 "
+        "at n = 2000, and there √AGOP is ahead of FACT."
+    ),
+    counterexample=(
+        "n = 2000, the printed recipe: FACT .42 where .988 is printed (width 1024). Pixels scaled to mean 0 and "
+        "variance 1 do not give it (n = 1000: .25), nor squares summed over classes (width 256: .57); the budget does: "
+        "1.6 gives .967 and 4.8 gives .993 at n = 1000 and width 256."
+    ),
+)
+
+FIGURE_3 = _claim(
+    "fact.figure-3",
+    "Alignment at every layer",
+    "Figure 3",
+    "FACT correlates with WᵀW at every hidden layer of five-layer perceptrons, more than AGOP, eNFA and their roots.",
+    figure_3,
+    **_ORDER,
+    # Width 256. MNIST, n = 2000, budget 5.8: FACT .954, .996, .999, .999, .998 by layer; √eNFA has .997 in the second.
+    # CIFAR-10, n = 1000, budget 3.2, loss .05: .582, .982, .997, .997, .990; √AGOP .949 in the first.
+    paper="fails",
+)
+
+FIGURE_8 = _claim(
+    "fact.figure-8",
+    "Alignment along training",
+    "Figure 8",
+    "FACT has low correlation for most epochs, √(FACT·FACTᵀ) nontrivial, before rising sharply to near-perfect.",
+    figure_8,
+    **_CURVES,
+    # CIFAR-10, n = 1000, width 256, budget 3.2, loss .05 (not interpolated): layers end at .582, .982, .997.
+    paper="fails",
+)
+
+FIGURE_9 = _claim(
+    "fact.figure-9",
+    "Backward alignment at every layer",
+    "Figure 9",
+    "The backward versions of FACT, AGOP and eNFA against WWᵀ of every layer: bFACT aligns best.",
+    figure_9,
+    **_ORDER,
+)
+
+FIGURE_10 = _claim(
+    "fact.figure-10",
+    "Backward alignment along training",
+    "Figure 10",
+    "The backward versions over epochs: bFACT is low for most of training and rises at its end.",
+    figure_10,
+    **_CURVES,
+    # The same run: bFACT ends at .889, .996, .997.
+    paper="fails",
+)

@@ -1,0 +1,349 @@
+"""Kernel machines: closed forms of FACT and AGOP, the identity behind them, and why the iteration can diverge."""
+
+from firstlight.claims._claim import Claim, Outcome, Setting
+
+CLOSE = 1e-10
+"""How far a closed form may be from differentiation, relative to its size."""
+
+STEP = 1e-30
+"""The imaginary step of a complex-step derivative; there is no subtraction, so it can be this small."""
+
+
+def _problem(seed: int, n: int = 30, d: int = 4, c: int = 2):
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    X, A = rng.standard_normal((n, d)), rng.standard_normal((d, d))
+    return X - X.mean(axis=0), rng.standard_normal((n, c)), A.T @ A / d
+
+
+def _kernel(name: str):
+    """k(x, z, M) of complex rows, written out from its definition; radial kernels leave out equal rows."""
+    import numpy as np
+
+    def radial(profile):
+        def value(X, Z, M):
+            gap = X[:, None, :] - Z[None, :, :]
+            return profile(np.einsum("ija,ab,ijb->ij", gap, M, gap))
+
+        return value
+
+    return {
+        "laplace": radial(lambda s: np.exp(-np.sqrt(s) / 2)),
+        "gaussian": radial(lambda s: np.exp(-s / 8)),
+        "quadratic": lambda X, Z, M: (X @ M @ Z.T / 4) ** 2,
+        "exponential": lambda X, Z, M: np.exp(X @ M @ Z.T / 4),
+    }[name]
+
+
+def _gradients(name: str, X, M, alpha):
+    """∇f(x_i) (n, d, c) by complex steps; of the Laplace kernel a row's own kink counts as flat."""
+    import numpy as np
+
+    value = _kernel(name)
+    parts = []
+    for direction in np.eye(X.shape[1]):
+        K = value(X + 1j * STEP * direction, X, M).imag / STEP
+        if name == "laplace":
+            np.fill_diagonal(K, 0)
+        parts.append(K @ alpha)
+    return np.stack(parts, axis=1)
+
+
+def _solved(name: str, X, Y, M, ridge: float):
+    import numpy as np
+
+    from firstlight.rfm import KERNELS, ExactSolver
+
+    solver = ExactSolver(X, Y, np.ones(len(X)), KERNELS[name](2.0))
+    solver.load(M)
+    solution = solver.solve(ridge)
+    return solver, solution
+
+
+def _off(A, B) -> float:
+    import numpy as np
+
+    return float(np.abs(A - B).max() / np.abs(B).max())
+
+
+def fact_from_coefficients(setting: Setting) -> Outcome:
+    """FACT by its definition, −(1/nλ)Σ ∇ℓ_i x_iᵀ with ∇f by complex steps, against the closed form."""
+    import numpy as np
+
+    from firstlight.rfm import KERNELS
+
+    seed, lam = setting.seeds_or((0,))[0], 0.01
+    measured = {}
+    for name in KERNELS:
+        X, Y, M = _problem(seed, n=setting.choose(quick=30, paper=200))
+        n = len(X)
+        solver, solution = _solved(name, X, Y, M, n * lam)
+        slope = solver.predict(solution, X) - Y
+        gradients = _gradients(name, X, M, solution.alpha)
+        defined = -np.einsum("iac,ic,ib->ab", gradients, slope, X) / (n * lam)
+        measured[name] = _off(solver.matrices(solution).fact, defined)
+    holds = max(measured.values()) < CLOSE
+    return Outcome(
+        "holds" if holds else "fails",
+        measured,
+        dict.fromkeys(measured, 0.0),
+        evidence="Relative to the largest entry of FACT. α is that of Lemma F.2 as corrected.",
+        seeds=(seed,),
+    )
+
+
+def representer_coefficients(setting: Setting) -> Outcome:
+    """α_i + ℓ′_i/(nλ) with K + nλI, and with K + λI as the lemma prints."""
+    import numpy as np
+
+    seed, lam = setting.seeds_or((0,))[0], 0.01
+    X, Y, M = _problem(seed, n=setting.choose(quick=30, paper=500))
+    n, off = len(X), {}
+    for name, ridge in (("K + nλI", n * lam), ("K + λI, as printed", lam)):
+        solver, solution = _solved("gaussian", X, Y, M, ridge)
+        slope = solver.predict(solution, X) - Y
+        off[name] = float(np.abs(solution.alpha + slope / (n * lam)).max() / np.abs(solution.alpha).max())
+    holds = off["K + nλI"] < CLOSE and off["K + λI, as printed"] > 0.5
+    return Outcome(
+        "holds-as-corrected" if holds else "fails",
+        off,
+        {"K + nλI": 0.0},
+        evidence=f"With K + λI the two sides differ by {off['K + λI, as printed']:.1%} of α at n = {n}: by 1 − 1/n.",
+        seeds=(seed,),
+    )
+
+
+def inner_product_forms(setting: Setting) -> Outcome:
+    """Both sums of Proposition 5.1 against differentiation, and the sign of FACT·M for two slopes k′."""
+    import numpy as np
+
+    seed = setting.seeds_or((0,))[0]
+    X, Y, M = _problem(seed, n=setting.choose(quick=30, paper=200))
+    n, measured = len(X), {}
+    for name in ("quadratic", "exponential"):
+        alpha, t = _solved(name, X, Y, M, 0.1)[1].alpha, X @ M @ X.T / 4
+        slope = 2 * t / 4 if name == "quadratic" else np.exp(t) / 4
+        pairs, MX = alpha @ alpha.T, X @ M
+        agop = MX.T @ (slope.T @ slope / n * pairs) @ MX
+        gradients = _gradients(name, X, M, alpha)
+        measured[f"AGOP, {name}"] = _off(agop, np.einsum("iac,ibc->ab", gradients, gradients) / n)
+        fact = np.einsum("iac,ic,ib->ab", gradients, alpha, X)
+        product = MX.T @ (slope * pairs) @ MX
+        measured[f"FACT·M, {name}"] = _off(product, fact @ M.T)
+        measured[f"least eigenvalue of FACT·M over the largest, {name}"] = _least(product)
+    # k(t) = exp(−t) does not increase, as the paper asks; its slope is not a positive definite kernel.
+    K = np.exp(-X @ M @ X.T / 4)
+    alpha = np.linalg.solve(K + 5 * np.eye(n), Y)
+    falling = _least((X @ M).T @ (-K / 4 * (alpha @ alpha.T)) @ (X @ M))
+    measured["least eigenvalue of FACT·M over the largest, exp(−t)"] = falling
+    exact = max(value for name, value in measured.items() if not name.startswith("least")) < CLOSE
+    positive = all(measured[f"least eigenvalue of FACT·M over the largest, {k}"] > -CLOSE for k in ("quadratic",))
+    positive &= measured["least eigenvalue of FACT·M over the largest, exponential"] > -CLOSE
+    return Outcome(
+        "holds-as-corrected" if exact and positive and falling < -0.01 else "fails",
+        measured,
+        {name: 0.0 for name in measured if not name.startswith("least")},
+        evidence=(
+            f"For exp(−t), which does not increase, FACT·M has an eigenvalue of {falling:.2f} times the largest; "
+            "exp(t) and t², the paper's examples, increase. FACT·M is positive where k′ is a positive definite kernel."
+        ),
+        seeds=(seed,),
+    )
+
+
+def _least(A) -> float:
+    import numpy as np
+
+    eigenvalues = np.linalg.eigvalsh((A + A.T) / 2)
+    return float(eigenvalues[0] / np.abs(eigenvalues).max())
+
+
+def envelope(setting: Setting) -> Outcome:
+    """Central differences of the least cost J(W) against λ(M − FACT), exact and with fewer centres than rows."""
+    import numpy as np
+
+    from firstlight.rfm import KERNELS, CentreSolver, ExactSolver
+
+    seed, lam, h = setting.seeds_or((0,))[0], 0.05, 1e-5
+    X, Y, M = _problem(seed)
+    n, W = len(X), np.linalg.cholesky(M).T
+    measured = {}
+    for name in KERNELS:
+        for kind in ("rows", "centres"):
+            kernel, ones = KERNELS[name](2.0), np.ones(n)
+            chosen = np.arange(0, n, 3)
+            solver = ExactSolver(X, Y, ones, kernel) if kind == "rows" else CentreSolver(X, Y, ones, kernel, chosen)
+
+            def cost(W, solver=solver):
+                solver.load(W.T @ W)
+                solution = solver.solve(n * lam)
+                # The least of Σ|y − f|²/2n + (λ/2)‖f‖²; at the minimum ‖f‖² ridge = Σ (y − f)·f.
+                fitted = Y - n * lam * solution.alpha
+                return (np.sum((Y - fitted) ** 2) + np.sum((Y - fitted) * fitted)) / (2 * n) + lam / 2 * np.sum(W**2)
+
+            gradient = np.zeros_like(W)
+            for place in np.ndindex(*W.shape):
+                step = np.zeros_like(W)
+                step[place] = h
+                gradient[place] = (cost(W + step) - cost(W - step)) / (2 * h)
+            solver.load(M)
+            fact = solver.matrices(solver.solve(n * lam)).fact
+            size = lam * np.abs(M - fact).max()
+            measured[f"{name}, {kind}"] = float(np.abs(W.T @ gradient - lam * (M - fact)).max() / size)
+    # Central differences of step 1e-5 leave 1e-16/1e-5 of the cost; centres add a shift of 1e-6 to their matrix.
+    exact = max(value for name, value in measured.items() if name.endswith("rows")) < 1e-6
+    near = max(value for name, value in measured.items() if name.endswith("centres")) < 1e-3
+    return Outcome(
+        "holds" if exact and near else "fails",
+        measured,
+        dict.fromkeys(measured, 0.0),
+        evidence="With c of n rows as centres, FACT = M(S(X, C) − ½S(C, C)) takes the place of ½M·S(X, X).",
+        seeds=(seed,),
+    )
+
+
+def scale_law(setting: Setting) -> Outcome:
+    """Exponents of FACT and AGOP under M → sM, and what they do to the two updates, for k = t^q without ridge."""
+    import numpy as np
+
+    from firstlight.rfm import ExactSolver, Rule, normalized, updated
+
+    seed, s = setting.seeds_or((0,))[0], 1.7
+    X, Y, M = _problem(seed, n=10, d=5)
+    measured, drift = {}, {}
+    for q in (1, 2, 3, 4):
+        # A kernel of degree 1 has rank d: as many rows as that.
+        rows = slice(0, 5 if q == 1 else 10)
+        solver = ExactSolver(X[rows], Y[rows], np.ones(len(X[rows])), _power(q))
+        found = []
+        for metric in (M, s * M):
+            solver.load(metric)
+            matrices = solver.matrices(solver.solve(0.0))
+            steps = {u: updated(u, metric, matrices) for u in ("fact", "fact_geometric")}
+            found.append((matrices.fact, matrices.agop, steps["fact"], steps["fact_geometric"]))
+        exponents = [float(np.log(np.trace(b) / np.trace(a)) / np.log(s)) for a, b in zip(*found, strict=True)]
+        measured[f"q = {q}: FACT, AGOP, update, geometric update"] = exponents
+        if q in (2, 4):
+            for update in ("fact", "fact_geometric"):
+                for how in (None, "trace"):
+                    drift[f"q = {q}, {update}, {how}"] = _drift(solver, Rule(update, how), normalized(M, "trace"))
+    expected = {f"q = {q}: FACT, AGOP, update, geometric update": [-q, 0, -q, (1 - q) / 2] for q in (1, 2, 3, 4)}
+    off = max(abs(a - b) for key in expected for a, b in zip(measured[key], expected[key], strict=True))
+    apart = [drift[key] for key in ("q = 2, fact, None", "q = 4, fact, None", "q = 4, fact_geometric, None")]
+    kept = [value for key, value in drift.items() if key.endswith("trace")] + [drift["q = 2, fact_geometric, None"]]
+    holds = off < 1e-6 and min(apart) > 3 and max(kept) < 1
+    return Outcome(
+        "holds" if holds else "fails",
+        measured | {"decades that tr M wanders in 6 iterations": drift},
+        expected,
+        evidence="An update with exponent e multiplies an error of scale by e each time: it diverges where |e| > 1.",
+        seeds=(seed,),
+    )
+
+
+def _power(q: int):
+    """k(t) = t^q as a kernel."""
+    import numpy as np
+
+    from firstlight.rfm import Kernel
+
+    class Power(Kernel):
+        radial = False
+        slopes_from_values = False
+
+        def values(self, u: np.ndarray) -> None:
+            u **= q
+
+        def slopes(self, block: np.ndarray) -> None:
+            block[...] = q * block ** (q - 1)
+
+    return Power()
+
+
+def _drift(solver, rule, M) -> float:
+    """Decades between the largest and the smallest trace of M along six iterations."""
+    import numpy as np
+
+    traces = [float(np.trace(M))]
+    for _ in range(6):
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                solver.load(M)
+                following = rule.next(M, solver.matrices(solver.solve(0.0)))
+        except (ValueError, np.linalg.LinAlgError):
+            following = None
+        if following is None:
+            return float("inf")
+        M = following
+        traces.append(float(np.trace(M)))
+    return float(np.log10(max(traces) / min(traces)))
+
+
+_DIFFERENTIATION = "closed form and differentiation differ by the rounding of sums over pairs of rows"
+
+LEMMA_F_1 = Claim(
+    id="fact.lemma-f-1",
+    title="FACT of a kernel machine from its dual coefficients",
+    locator="Lemma F.1",
+    statement="At the optimal α of kernel ridge regression, FACT = Σ_ij ∂_x K(x, x_j)|_{x=x_i} α_jᵀα_i x_iᵀ.",
+    check=fact_from_coefficients,
+    tolerance=CLOSE,
+    tolerance_reason=_DIFFERENTIATION,
+)
+
+LEMMA_F_2 = Claim(
+    id="fact.lemma-f-2",
+    title="Dual coefficients are loss gradients",
+    locator="Lemma F.2",
+    statement="With α = (K + λI)⁻¹Y and ℓ = ½|ŷ − y|², α_i = −ℓ′(ŷ_i, y_i)/(nλ).",
+    corrected="So it is with α = (K + nλI)⁻¹Y, as in Algorithm 1; the lemma's λ and nλ are mixed up.",
+    counterexample="n = 30, λ = 0.01, Gaussian kernel: with K + λI the two sides differ by 97 % of α (1 − 1/n).",
+    check=representer_coefficients,
+    expected_verdict="holds-as-corrected",
+    tolerance=CLOSE,
+    tolerance_reason="rounding of one linear solve",
+)
+
+PROPOSITION_5_1 = Claim(
+    id="fact.proposition-5-1",
+    title="FACT and AGOP of inner-product kernels differ in one factor",
+    locator="Proposition 5.1, F.4",
+    statement=(
+        "For K = k(xᵀMx′): AGOP = Σ τ(x_i, M, x_j)Mx_iα_iᵀα_jx_jᵀMᵀ with τ = (1/n)Σ_l k′k′, and FACT·Mᵀ is the same "
+        "with k′(x_iᵀMx_j). FACT·Mᵀ is positive semi-definite when k is non-increasing, such as exp(t) or t²."
+    ),
+    corrected="The formulas hold; FACT·M is positive semi-definite when k′ is a positive definite kernel.",
+    counterexample="k(t) = exp(−t) is non-increasing, and FACT·M has negative eigenvalues; exp(t) and t² increase.",
+    check=inner_product_forms,
+    expected_verdict="holds-as-corrected",
+    tolerance=CLOSE,
+    tolerance_reason=_DIFFERENTIATION,
+)
+
+ENVELOPE_IDENTITY = Claim(
+    id="fact.envelope-identity",
+    title="FACT is the slope of the least kernel cost",
+    locator="Section 5 (implied)",
+    statement=(
+        "For J(W) = (λ/2) tr Yᵀ(K_W + nλI)⁻¹Y + (λ/2)‖W‖², Wᵀ∇J = λ(M − FACT): FACT-RFM's fixed points are the "
+        "critical points of the kernel machine's regularised cost."
+    ),
+    check=envelope,
+    tolerance={"rows": 1e-6, "centres": 1e-3},
+    tolerance_reason="central differences of step 1e-5; the centres' matrix is shifted by 1e-6 to be factored",
+)
+
+SCALE_LAW = Claim(
+    id="fact.scale-law",
+    title="Why FACT-RFM is unstable",
+    locator="Section 6, Appendix E (implied)",
+    statement=(
+        "For k = t^q without ridge FACT(sM) = s^(−q)FACT(M) while AGOP does not depend on s; so the scale of M is "
+        "multiplied by −q in the logarithm by the plain update, by (1−q)/2 by the geometric one: they diverge for "
+        "q ≥ 2 and q > 3, and keeping the trace of M cures it."
+    ),
+    check=scale_law,
+    tolerance=1e-6,
+    tolerance_reason="exponents from a ridgeless solve with condition numbers up to 1e8",
+)

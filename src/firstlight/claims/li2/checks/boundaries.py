@@ -1,0 +1,283 @@
+"""Where training turns from memorising to generalising, beside the boundaries of the energies (Figures 3, 4 and 8)."""
+
+from typing import Any
+
+from firstlight.claims._claim import Claim, Outcome, Scale, Setting
+from firstlight.records._status import Verdict
+
+PRIMES = ("Z23", "Z31", "Z43", "Z53", "Z71", "Z89", "Z101", "Z127")
+COMPOSITES = ("Z24", "Z36", "Z49", "Z60", "Z72", "Z90", "Z100", "Z121")
+PRODUCTS = ("Z4xZ7", "Z5xZ6", "Z2xZ2xZ9", "Z13xZ11", "Z5xZ2xZ2xZ2", "Z6xZ4xZ2", "Z3xZ2xZ17", "Z2xZ3xZ3xZ5")
+NON_ABELIAN = ("D12", "S4", "SL(2,3)", "D15", "D18", "Dic10", "D23", "A5", "D30")
+MULTIPLES = (1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.75, 5.5)
+"""Data fractions of the paper scale, in units of ln M / M."""
+
+
+_LEFT_OUT = {
+    "quick": (
+        " One small group at two fractions makes no law, so this decides nothing at the quick scale; nor does every "
+        "group agree: A4 at 3.4 ln M / M did not generalise in any of 4 seeds within 600 epochs (test accuracy 0.47)."
+    ),
+    "paper": "",
+}
+
+
+def _verdict(setting: Setting, holds: bool) -> Verdict:
+    """What a sweep says: at the quick scale it can contradict, not confirm."""
+    return ("inconclusive" if setting.scale == "quick" else "holds") if holds else "fails"
+
+
+def _sweep(points: list, rates: tuple[float, ...], width: int, decay: float, steps: int, seeds):
+    from firstlight.sweeps import sweep_from_mapping
+
+    base = {
+        "model": {"width": width},
+        "optimizer": {"weight_decay": decay},
+        "steps": steps,
+        "recording": {"every": 25},
+        "stop": [{"observable": "test_accuracy", "at_least": 0.99}],
+    }
+    grid = {"optimizer.learning_rate": list(rates)}
+    return sweep_from_mapping({"base": base, "points": points, "grid": grid, "seeds": list(seeds)})
+
+
+def _run(setting: Setting, sweep: Any, name: str) -> Any:
+    """The frame of the sweep; at paper scale it is kept in a store and goes on where it was."""
+    from firstlight import runs
+    from firstlight.sweeps import SweepResult, run_sweep
+
+    if setting.scale == "quick":
+        specs = tuple(sweep.expand())
+        outcomes = runs.compute(specs, progress="off", keep_weights=False)
+        frame = SweepResult(sweep, specs, tuple(outcome.record for outcome in outcomes)).frame
+    else:
+        tell = lambda moment: setting.progress(0.9 * moment.done / max(moment.total, 1), "training")  # noqa: E731
+        frame = run_sweep(sweep, setting.work / f"{name}.sqlite", progress=tell).frame
+    frame = frame.rename(columns={"task.group": "group", "task.split.fraction": "fraction"})
+    return frame.assign(rate=frame["optimizer.learning_rate"], generalises=frame["generalised_at"].notna())
+
+
+def _points(names, multiples) -> list[dict]:
+    import numpy as np
+
+    from firstlight import groups
+
+    found = []
+    for name in names:
+        M = groups.parse(name).order
+        fractions = [round(float(c * np.log(M) / M), 4) for c in multiples]
+        found += [{"task.group": name, "task.split.fraction": p} for p in fractions if p < 0.96]
+    return found
+
+
+def _trained(frame: Any, name: str) -> tuple:
+    """Fractions and the share of seeds that generalise at each."""
+    rows = frame[frame["group"] == name].groupby("fraction")["generalises"].mean()
+    return rows.index.to_numpy(float), rows.to_numpy(float)
+
+
+def _middle(fractions, rates) -> float:
+    """The fraction at which half of the seeds generalise; the nearest end where the sweep does not reach it."""
+    import numpy as np
+
+    from firstlight.theories import li2
+
+    found = li2.half_point(fractions, rates)
+    if np.isfinite(found):
+        return found
+    return float(fractions[0] if rates.mean() >= 0.5 else fractions[-1])
+
+
+def _boundaries(setting: Setting, frame, names) -> dict[str, dict[str, float]]:
+    """p₅₀ of training, of the plain and of the residualised energy, for each group."""
+    import numpy as np
+
+    from firstlight import groups
+    from firstlight.theories import li2
+
+    draws, nodes, evaluations = setting.choose(quick=((0,), 6, 5), paper=(tuple(range(5)), 12, 8))
+    found = {}
+    for done, name in enumerate(names):
+        setting.progress(0.9 + 0.1 * done / len(names), f"energies of {name}")
+        group = groups.parse(name)
+        energies = {
+            label: float(np.mean(li2.locate_boundary(group, draws, residualised, nodes, evaluations)))
+            for label, residualised in (("plain energy", False), ("residualised energy", True))
+        }
+        found[name] = {"trained networks": _middle(*_trained(frame, name))} | energies
+    return found
+
+
+def _boundary_figure(found, title: str):
+    import numpy as np
+
+    from firstlight import groups
+    from firstlight.records import figure
+    from firstlight.theories import li2
+
+    orders = {name: groups.parse(name).order for name in found}
+    names = sorted(found, key=orders.__getitem__)
+    M = np.array([orders[name] for name in names], float)
+    series = [figure.Series(label, M, [found[name][label] for name in names]) for label in found[names[0]]]
+    line = np.geomspace(M.min() * 0.9, M.max() * 1.1, 60)
+    theory = figure.Series("2.7482 ln M / M", line, li2.released_boundary(line))
+    x, y = figure.Axis("order of the group M", scale="log"), figure.Axis("data fraction at the boundary", scale="log")
+    caption = ", ".join(names)
+    return figure.scatter(series, x=x, y=y, title=title, caption=caption, fits=[theory])
+
+
+def _drifts(found) -> dict[str, float]:
+    """The exponent of M in n/(M ln M) for each boundary; 0 is the law of Theorem 4."""
+    import numpy as np
+
+    from firstlight import groups
+    from firstlight.theories import li2
+
+    M = np.array([groups.parse(name).order for name in found], float)
+    labels = next(iter(found.values()))
+    if len(set(M)) < 3:
+        return {}
+    return {label: li2.fit_boundary(M, np.array([row[label] for row in found.values()])).drift for label in labels}
+
+
+def _law(setting: Setting, names, name: str, title: str) -> Outcome:
+    """Sweep data fractions in units of ln M / M for each group: the same multiples must separate failure from success.
+
+    With three groups or more the law of the trained networks is compared with those of the two energies.
+    """
+    multiples = setting.choose(quick=(1.8, 3.4), paper=MULTIPLES)
+    width, rate, decay, steps = setting.choose(quick=(128, 1e-2, 1e-3, 600), paper=(2048, 5e-4, 2e-4, 3000))
+    seeds = setting.seeds_or(range(setting.choose(quick=3, paper=20)))
+    sweep = _sweep(_points(names, multiples), (rate,), width, decay, steps, seeds)
+    frame = _run(setting, sweep, name)
+    found = _boundaries(setting, frame, names)
+    ends = {group: _trained(frame, group)[1] for group in names}
+    parts = {
+        "memorises below": all(rates[0] < 0.5 for rates in ends.values()),
+        "generalises above": all(rates[-1] >= 0.5 for rates in ends.values()),
+    }
+    drifts = _drifts(found)
+    if drifts:
+        apart = {label: abs(drifts["trained networks"] - drift) for label, drift in drifts.items()}
+        parts["nearer to the residualised energy's law"] = apart["residualised energy"] < apart["plain energy"]
+    return Outcome(
+        _verdict(setting, all(parts.values())),
+        parts | {"boundaries": found, "exponent of M in n/(M ln M)": drifts},
+        dict.fromkeys(parts, True),
+        evidence=(
+            f"Fractions from {multiples[0]} to {multiples[-1]} ln M / M, Adam with rate {rate}, decay {decay}, "
+            f"K = {width}, {len(seeds)} seeds. The same multiples of ln M / M separate failures from "
+            f"successes.{_LEFT_OUT[setting.scale]}"
+        ),
+        figures=(_rates_figure(frame, names), _boundary_figure(found, title)),
+        seeds=seeds,
+    )
+
+
+def _rates_figure(frame, names):
+    from firstlight.records import figure
+
+    series = [figure.Series(name, *_trained(frame, name)) for name in names]
+    return figure.curves(series, x="data fraction", y="share of seeds that generalise", title="Memorise or generalise")
+
+
+def cyclic_groups(setting: Setting) -> Outcome:
+    """Figure 4: cyclic groups of prime and of composite order."""
+    names = setting.choose(quick=("Z17",), paper=PRIMES + COMPOSITES)
+    return _law(setting, names, "li2-figure-4", "Cyclic groups")
+
+
+def other_groups(setting: Setting) -> Outcome:
+    """Figure 8: product groups, and non-Abelian groups up to order 60 which the paper does not show."""
+    names = setting.choose(quick=("D5",), paper=PRODUCTS + NON_ABELIAN)
+    return _law(setting, names, "li2-figure-8", "Product and non-Abelian groups")
+
+
+def learning_rates(setting: Setting) -> Outcome:
+    """Figure 3: test accuracy against the data fraction for several learning rates."""
+    from firstlight.records import figure
+
+    names, multiples = setting.choose(quick=(("Z17",), (2.52, 3.4)), paper=(("Z23", "Z71", "Z127"), MULTIPLES))
+    rates = setting.choose(quick=(1e-2, 1e-1), paper=(5e-4, 1e-3, 2e-3, 5e-3, 1e-2))
+    width, decay, steps = setting.choose(quick=(128, 1e-3, 600), paper=(1024, 2e-4, 3000))
+    seeds = setting.seeds_or(range(setting.choose(quick=4, paper=15)))
+    sweep = _sweep(_points(names, multiples), rates, width, decay, steps, seeds)
+    frame = _run(setting, sweep, "li2-figure-3")
+    reached: Any = frame.groupby(["group", "fraction", "rate"])["final.test_accuracy"].mean()
+    ends, better = [], []
+    panels = []
+    for name in names:
+        table = reached[name].unstack()
+        ends.append((table.iloc[0].max(), table.iloc[-1].max()))
+        # The critical region: where the rates disagree most.
+        near = table.loc[(table.max(axis=1) - table.min(axis=1)).idxmax()]
+        better.append(bool(near.iloc[0] > near.iloc[-1]))
+        series = [figure.Series(f"learning rate {rate:g}", table.index, table[rate]) for rate in rates]
+        panels.append(figure.curves(series, x="data fraction", y="test accuracy at the end", title=name))
+    parts = {
+        "a transition": all(low < 0.6 and high > 0.95 for low, high in ends),
+        "a small rate generalises more near it": all(better),
+    }
+    return Outcome(
+        _verdict(setting, all(parts.values())),
+        parts | {"test accuracy": {f"{g}, p = {p}, rate {r:g}": float(v) for (g, p, r), v in reached.items()}},
+        dict.fromkeys(parts, True),
+        evidence=(
+            f"K = {width}, decay {decay}, {steps} epochs, Adam; mean over {len(seeds)} seeds. Compared is the test "
+            f"accuracy at the end, not the share of runs that generalise.{_NEAR[setting.scale]}"
+        ),
+        figures=(figure.panels(panels, columns=3, title="Near the boundary a small learning rate helps"),),
+        seeds=seeds,
+    )
+
+
+_NEAR = {
+    "quick": (
+        " On Z17 with 42 % no run generalises at either rate. Away from the boundary no effect of the rate was seen "
+        "(Z17 with 55 %, Z23 with 45 %), and on Z23 with 37 % it was not monotone: 3, 5 and 1 of 6 seeds generalised "
+        "within 2000 epochs at rates 0.002, 0.01 and 0.05."
+    ),
+    "paper": "",
+}
+_EXPECTED: dict[Scale, Verdict] = {"quick": "inconclusive", "paper": "holds"}
+_WHY = "a share of seeds against one half; fractions are spaced by 10 % and more"
+
+FIGURE_3 = Claim(
+    id="li2.figure-3",
+    title="Near the boundary a small learning rate generalises more",
+    locator="Figure 3",
+    statement=(
+        "Modular addition with M = 23, 71, 127, K = 1024: a phase transition from generalisable to non-generalisable "
+        "solutions; in the critical region small learning rates more likely lead to generalisable ones. 15 seeds."
+    ),
+    check=learning_rates,
+    expected_verdict=_EXPECTED,
+    tolerance=0.5,
+    tolerance_reason=_WHY,
+)
+FIGURE_4 = Claim(
+    id="li2.figure-4",
+    title="The boundary of cyclic groups",
+    locator="Figure 4",
+    statement=(
+        "Modular addition, learning rate 0.0005, weight decay 0.0002, K = 2048, 20 seeds: as M grows, the data ratio "
+        "required to generalise falls, as p ~ M⁻¹ log M, for prime and composite M."
+    ),
+    check=cyclic_groups,
+    expected_verdict=_EXPECTED,
+    tolerance=0.5,
+    tolerance_reason=_WHY,
+)
+FIGURE_8 = Claim(
+    id="li2.figure-8",
+    title="The boundary of product groups and of non-Abelian groups",
+    locator="Figure 8",
+    statement=(
+        "The same trend for the product groups Z4×Z7, Z5×Z6, Z2²×Z9, Z13×Z11, Z5×Z2³, Z6×Z4×Z2, Z3×Z2×Z17 and "
+        "Z2×Z3²×Z5."
+    ),
+    check=other_groups,
+    expected_verdict=_EXPECTED,
+    tolerance=0.5,
+    tolerance_reason=_WHY,
+)

@@ -1,0 +1,1 @@
+"""The checks behind the claims of the geometry of grokking, one module per topic."""

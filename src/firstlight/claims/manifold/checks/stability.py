@@ -1,0 +1,324 @@
+"""Section 4: training with weight decay stays near the zero-loss set and moves along it."""
+
+import functools
+
+from firstlight.claims._claim import Claim, Outcome, Setting
+from firstlight.claims.manifold.checks._networks import tanh_network
+
+LAW = 0.05
+"""How far the distance may be from λ‖(JᵀJ)⁺θ‖, relatively, at the smallest λ: the next order in λ."""
+
+BOUNDED = 0.15
+"""How far the ratio of angle and distance may vary over three decades of distance."""
+
+EXACT = 1e-9
+
+NORMAL, NEAREST = 1e-5, 1e-8
+"""The tangential share of a displacement, and the relative difference of two distances, where it enters squared."""
+
+
+def _paths(setting: Setting):
+    """For each seed and λ: the zero-loss set, λ, the trajectory from a point on it, its losses, times."""
+    lams = setting.choose(quick=(4e-3, 1e-3), paper=(1.6e-2, 4e-3, 1e-3, 2.5e-4))
+    for seed in setting.seeds_or(range(setting.choose(quick=1, paper=5))):
+        for lam in lams:
+            setting.progress(0.5, f"seed {seed}, λ = {lam:g}")
+            yield seed, tanh_network(seed)[0], lam, _path(seed, lam)
+
+
+@functools.lru_cache(maxsize=32)
+def _path(seed: int, lam: float):
+    """One trajectory, kept because two claims look at it."""
+    import numpy as np
+
+    from firstlight.theories import manifold
+
+    zero_set, model = tanh_network(seed)
+    # From the end of the fast transient to where the norm has nearly stopped falling, in units of 1/λ.
+    times = np.concatenate([[0.0], np.geomspace(1e-3, 1.0, 12)]) / lam
+    start = manifold.project(zero_set, model).theta
+    return manifold.decay_flow(zero_set, start, lam, times, solver="tsit5", rtol=1e-8, atol=1e-10)
+
+
+def stability(setting: Setting) -> Outcome:
+    """Distances along trajectories of several λ, against λ‖(JᵀJ)⁺θ‖ and against each other."""
+    import numpy as np
+
+    from firstlight.records import figure
+    from firstlight.theories import manifold
+
+    sup, misfit, seeds, series = {}, {}, [], []
+    for seed, zero_set, lam, path in _paths(setting):
+        seeds.append(seed)
+        thetas = path.params[1:]
+        found = [manifold.project(zero_set, theta) for theta in thetas]
+        far = np.array([one.distance for one in found])
+        law = np.array([manifold.predicted_distance(zero_set, one.theta, lam) for one in found])
+        late = path.times[1:] * lam >= 0.05
+        sup.setdefault(lam, []).append(far.max())
+        misfit.setdefault(lam, []).append(float(np.abs(far / law - 1)[late].max()))
+        if seed == seeds[0]:
+            measured = figure.Series(f"λ = {lam:g}", path.times[1:] * lam, far)
+            series += [
+                measured,
+                figure.Series(f"law, λ = {lam:g}", measured.x, law, style="dashed", like=measured.label),
+            ]
+    lams = sorted(sup)
+    slope = float(np.polyfit(np.log(lams), np.log([np.mean(sup[lam]) for lam in lams]), 1)[0])
+    worst = {f"{lam:g}": max(misfit[lam]) for lam in lams}
+    measured = {
+        "largest distance": {f"{lam:g}": max(sup[lam]) for lam in lams},
+        "order of the distance in λ": slope,
+        "largest misfit of the law": worst,
+    }
+    holds = abs(slope - 1) <= 0.1 and worst[f"{lams[0]:g}"] <= LAW
+    shown = figure.curves(
+        series,
+        x=figure.Axis("λt", scale="log"),
+        y=figure.Axis("distance to the zero-loss set", scale="log"),
+        title="Weight decay keeps training at a distance of order λ",
+        caption=f"Seed {seeds[0]}; dashed: λ‖(JᵀJ)⁺θ‖, which holds after a fast transient.",
+    )
+    return Outcome(
+        "holds" if holds else "fails",
+        measured,
+        {"order of the distance in λ": 1.0, "largest misfit of the law": 0.0},
+        evidence="Sharper than printed: the distance is λ‖(JᵀJ)⁺θ‖ up to higher orders of λ, after the transient.",
+        figures=(shown,),
+        seeds=tuple(dict.fromkeys(seeds)),
+    )
+
+
+def loss_bound(setting: Setting) -> Outcome:
+    """The largest 𝓛 along trajectories that start on the zero-loss set, in units of λ‖θ(0)‖²."""
+    import numpy as np
+
+    worst, rises, seeds = 0.0, -np.inf, []
+    for seed, _, lam, path in _paths(setting):
+        seeds.append(seed)
+        norms = np.sum(path.params**2, axis=1)
+        losses = path.loss - lam * norms
+        worst = max(worst, float(losses.max() / (lam * norms[0])))
+        rises = max(rises, float(np.diff(path.loss).max() / path.loss[0]))
+    measured = {"largest 𝓛 over λ‖θ(0)‖²": worst, "largest rise of 𝓛_λ, relative": rises}
+    return Outcome(
+        "holds" if worst <= 1 and rises <= EXACT else "fails",
+        measured,
+        {"largest 𝓛 over λ‖θ(0)‖²": "at most 1", "largest rise of 𝓛_λ, relative": "at most 0"},
+        seeds=tuple(dict.fromkeys(seeds)),
+    )
+
+
+def orthogonality(setting: Setting) -> Outcome:
+    """cos∠(∇𝓛, tangent)/dist at random normal displacements, and in balls whose projections leave them."""
+    import numpy as np
+
+    from firstlight.theories import manifold
+
+    seeds = setting.seeds_or(range(setting.choose(quick=2, paper=5)))
+    distances, directions = (1e-1, 1e-2, 1e-3, 1e-4), setting.choose(quick=6, paper=40)
+    drift, constants, outside, touching = 0.0, [], [], []
+    for i, seed in enumerate(seeds):
+        setting.progress(i / len(seeds), f"seed {seed}")
+        zero_set, model = tanh_network(seed)
+        phi = manifold.project(zero_set, model).theta
+        at = manifold.Tangent(zero_set, phi)
+        rng = np.random.default_rng(seed)
+        normals = [at.normal(rng.standard_normal(len(phi))) for _ in range(directions)]
+        ratios = np.zeros((directions, len(distances)))
+        for j, alpha in enumerate(normals):
+            for k, x in enumerate(distances):
+                g = zero_set.gradient(phi + x * alpha / np.linalg.norm(alpha))
+                ratios[j, k] = np.linalg.norm(at.tangential(g)) / np.linalg.norm(g) / x
+        sups = ratios.max(0)
+        constants.append(sups[-1])
+        # The supremum over directions at each distance, against its limit.
+        drift = max(drift, float(np.abs(sups[1:] / sups[-1] - 1).max()), float(sups[0] / sups[-1] - 1))
+        share, sups = _in_a_ball(zero_set, phi, normals[0] / np.linalg.norm(normals[0]), rng, directions // 3)
+        outside.append(share)
+        touching.append(float(np.abs(sups / sups[-1] - 1).max()))
+    measured = {
+        "C at distance 1e-4": {str(seed): c for seed, c in zip(seeds, constants, strict=True)},
+        "largest drift of C down from distance 1e-1": drift,
+        "balls that touch 𝒵: least share of points that project outside": min(outside),
+        "balls that touch 𝒵: largest drift of C down from distance 1e-4": max(touching),
+    }
+    bounded = max(drift, *touching) <= BOUNDED and bool(np.isfinite(constants).all())
+    return Outcome(
+        "holds" if bounded and min(outside) > 0.5 else "fails",
+        measured,
+        {name: f"at most {BOUNDED}" for name in measured if "drift" in name},
+        evidence=(
+            "The printed condition proj(S ∩ 𝒵) ⊆ S holds for every S, as points of 𝒵 are their own projections, and "
+            "the proof takes proj(θ) ∈ S for θ ∈ S, which it does not give. No condition is needed: points of the "
+            "compact S with dist → 0 gather at S ∩ 𝒵, so their projections lie in a neighbourhood of it in 𝒵 that is "
+            f"compact and, rank being lost on a closed set only, regular. In balls that touch 𝒵, at least "
+            f"{min(outside):.0%} of whose points project outside, the bound holds all the same."
+        ),
+        seeds=seeds,
+    )
+
+
+def _in_a_ball(zero_set, phi, normal, rng, directions: int):
+    """For points of a ball that touches 𝒵 at φ: the share whose projection is outside, and sup cos/dist by height."""
+    import numpy as np
+
+    from firstlight.theories import manifold
+
+    radius, outside, ratios = 0.1, [], []
+    centre = phi + radius * normal
+    for _ in range(directions):
+        across = rng.standard_normal(len(phi))
+        across -= (across @ normal) * normal
+        across /= np.linalg.norm(across)
+        for height in (1e-6, 1e-7, 1e-8):
+            # Within the ball, and far enough from its axis for the distance to be of the order √height.
+            theta = phi + height * normal + 0.9 * np.sqrt(height * (2 * radius - height)) * across
+            cosine, far = manifold.gradient_angle(zero_set, theta)
+            ratios.append(cosine / far)
+            outside.append(np.linalg.norm(manifold.project(zero_set, theta).theta - centre) > radius)
+    return float(np.mean(outside)), np.reshape(ratios, (directions, -1)).max(0)
+
+
+def tangent_space(setting: Setting) -> Outcome:
+    """The null space of the Hessian of 𝓛, differentiated twice, against that of J, at zero-loss points."""
+    import equinox as eqx
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    from firstlight import _canonical as canonical
+    from firstlight.theories import manifold
+
+    seeds = setting.seeds_or(range(setting.choose(quick=2, paper=10)))
+    hessian = eqx.filter_jit(lambda F, theta: jax.hessian(lambda t: jnp.sum(F(t) ** 2))(theta))
+    error, extra, curve = 0.0, 0, 0.0
+    for seed in seeds:
+        zero_set, model = tanh_network(seed)
+        phi = manifold.project(zero_set, model).theta
+        with jax.enable_x64(True):
+            H = np.asarray(hessian(zero_set.equations, jnp.asarray(phi)))
+        values, vectors = np.linalg.eigh(H)
+        flat = canonical.basis(vectors[:, values < 1e-9 * values.max()])
+        extra = max(extra, abs(flat.shape[1] - (zero_set.parameters - zero_set.constraints)))
+        at = manifold.Tangent(zero_set, phi)
+        error = max(error, max(float(np.linalg.norm(at.normal(v))) for v in flat.T))
+        # A tangent is the direction of a curve on 𝒵: stepping along it leaves 𝒵 by a distance of second order.
+        # Projecting a draw gives the same tangent whichever basis of the null space `eigh` returns.
+        v = flat @ (flat.T @ np.random.default_rng(seed).standard_normal(len(phi)))
+        v /= np.linalg.norm(v)
+        far = [manifold.distance(zero_set, phi + x * v) for x in (1e-2, 1e-3)]
+        curve = max(curve, abs(np.log10(far[0] / far[1]) - 2))
+    measured = {
+        "normal part of null vectors of the Hessian": error,
+        "null vectors missing or left over": extra,
+        "order at which a tangent leaves 𝒵, less 2": curve,
+    }
+    return Outcome(
+        "holds" if error <= 1e-6 and extra == 0 and curve <= 0.05 else "fails",
+        measured,
+        dict.fromkeys(measured, 0.0),
+        evidence="The printed proof says km ≥ d where Theorem B.2, which it uses, needs d ≥ km.",
+        seeds=seeds,
+    )
+
+
+def normal_displacement(setting: Setting) -> Outcome:
+    """The tangential part of θ − proj(θ), with proj found as the nearest of many, by another minimiser."""
+    import numpy as np
+    from scipy.optimize import minimize
+
+    from firstlight.theories import manifold
+
+    seeds = setting.seeds_or(range(setting.choose(quick=2, paper=8)))
+    worst, disagreement = 0.0, 0.0
+    for seed in seeds:
+        zero_set, model = tanh_network(seed)
+        theta = zero_set.vector(model)
+        found = manifold.project(zero_set, theta)
+        constraint = {"type": "eq", "fun": zero_set.evaluate, "jac": zero_set.jacobian}
+        other = minimize(
+            lambda p, t=theta: float(np.sum((p - t) ** 2)),
+            theta,
+            jac=lambda p, t=theta: 2 * (p - t),
+            constraints=[constraint],
+            method="SLSQP",
+            options={"ftol": 1e-14, "maxiter": 500},
+        )
+        away = theta - other.x
+        along = manifold.Tangent(zero_set, other.x).tangential(away)
+        worst = max(worst, float(np.linalg.norm(along) / np.linalg.norm(away)))
+        disagreement = max(disagreement, abs(found.distance / np.linalg.norm(away) - 1))
+    measured = {
+        "tangential share of θ − proj(θ)": worst,
+        "distance against that of another minimiser": disagreement,
+    }
+    return Outcome(
+        "holds" if worst <= NORMAL and disagreement <= NEAREST else "fails",
+        measured,
+        dict.fromkeys(measured, 0.0),
+        seeds=seeds,
+    )
+
+
+THEOREM_4_9 = Claim(
+    id="manifold.theorem-4-9",
+    title="Training with weight decay stays near the zero-loss set",
+    locator="Theorem 4.9, eq. 5",
+    statement=(
+        "For every trajectory that starts on 𝒵 and every ε > 0 there is λ_ε > 0 such that for all 0 < λ < λ_ε "
+        "sup_t dist_𝒵(θ(t)) < ε."
+    ),
+    check=stability,
+    tolerance={"order of the distance in λ": 0.1, "largest misfit of the law": LAW},
+    tolerance_reason="both hold to leading order in λ; the bound on the misfit is for the smallest λ",
+)
+
+LEMMA_A_1 = Claim(
+    id="manifold.lemma-a-1",
+    title="The loss stays below λ‖θ(0)‖²",
+    locator="Lemma A.1, eq. 22",
+    statement=(
+        "For θ(0) ∈ 𝒵 and every ε > 0 there is λ_ε > 0 such that sup_t 𝓛(θ(t)) < ε for all 0 < λ < λ_ε; "
+        "λ_ε < ε/‖θ(0)‖² will do, because 𝓛_λ never increases."
+    ),
+    check=loss_bound,
+    tolerance=EXACT,
+    tolerance_reason="the solver's error per step, relative to 𝓛_λ",
+)
+
+THEOREM_4_13 = Claim(
+    id="manifold.theorem-4-13",
+    title="Near the zero-loss set the gradient is orthogonal to it",
+    locator="Theorem 4.13, eq. 6",
+    statement=(
+        "Let S be compact with proj_𝒵(S ∩ 𝒵) ⊆ S and without singular points. Then there are C and x₀ such that "
+        "|vᵀ∇𝓛(θ)|/(‖v‖‖∇𝓛(θ)‖) < C dist_𝒵(θ) for all θ ∈ S∖𝒵 with dist_𝒵(θ) < x₀ and v ∈ 𝒯 at proj_𝒵(θ)."
+    ),
+    check=orthogonality,
+    tolerance=BOUNDED,
+    tolerance_reason="at distance 0.1 the ratio still has corrections of first order in the distance",
+)
+
+LEMMA_B_1 = Claim(
+    id="manifold.lemma-b-1",
+    title="The tangent space is the null space of the Hessian",
+    locator="Lemma B.1",
+    statement="At a non-singular point of 𝒵 the tangent space is exactly the null space of ∇²𝓛(θ).",
+    check=tangent_space,
+    tolerance={"normal part of null vectors of the Hessian": 1e-6, "order at which a tangent leaves 𝒵, less 2": 0.05},
+    tolerance_reason="eigenvectors of a Hessian with eigenvalues 1e-9 apart; the order is read off two distances",
+)
+
+PROPOSITION_B_4 = Claim(
+    id="manifold.proposition-b-4",
+    title="The displacement from the zero-loss set is normal to it",
+    locator="Proposition B.4",
+    statement="θ − proj_𝒵(θ) lies in the normal space of 𝒵 at proj_𝒵(θ), for all θ.",
+    check=normal_displacement,
+    tolerance={
+        "tangential share of θ − proj(θ)": NORMAL,
+        "distance against that of another minimiser": NEAREST,
+    },
+    tolerance_reason="sequential quadratic programming stops when its objective changes by less than 1e-14",
+)

@@ -1,0 +1,1 @@
+"""Output to the terminal: streams, consoles, progress bars and live curves."""

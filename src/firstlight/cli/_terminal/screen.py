@@ -1,0 +1,139 @@
+"""What commands print: results on stdout, progress and remarks on stderr."""
+
+import json
+import sys
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from firstlight.cli._terminal import streams as terminal
+
+_WIDE = 160
+
+
+class PipeConsole(Console):
+    """A console whose reader may stop reading: that is a `BrokenPipeError`, where Rich would exit with 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def out() -> Console:
+    """The console for results; in a file or a pipe it is wide, so that tables keep their rows."""
+    return _console(stderr=False)
+
+
+def err() -> Console:
+    """The console for progress and remarks."""
+    return _console(stderr=True)
+
+
+def print_json(value: Any) -> None:
+    """Print a value as indented JSON; numbers that are not finite are words."""
+    from firstlight.records import canonical_json
+
+    value = json.loads(canonical_json(value))
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    # Escapes keep what a terminal without these characters would show in another spelling.
+    print(text if terminal.can_show(text, sys.stdout) else json.dumps(value, indent=2))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], wrap: Collection[str] = ()) -> None:
+    """Print rows under a head; numbers are rounded, `Text` keeps its style, and columns named in `wrap` may fold.
+
+    Where the screen is too narrow for that, each row becomes a few lines, one for each column. No word is broken.
+    """
+    cells = [[_cell(value) for value in row] for row in rows]
+    console = out()
+    if _least_width(columns, cells, wrap) > console.width:
+        _print_stacked(columns, cells)
+        return
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, no_wrap=column not in wrap)
+    for row in cells:
+        table.add_row(*row)
+    console.print(table)
+
+
+def print_line(line: Text) -> None:
+    """Print text with styles; on a terminal it goes over several lines, which end between words."""
+    console, begin = out(), 0
+    for part in terminal.wrapped(line.plain, sys.stdout).split("\n"):
+        begin = line.plain.index(part, begin)
+        console.print(line[begin : begin + len(part)], soft_wrap=True)
+        begin += len(part)
+
+
+def say(text: str = "") -> None:
+    """Print text; on a terminal its lines end between words."""
+    print(terminal.wrapped(text, sys.stdout))
+
+
+def brief(value: Any, limit: int = 60) -> str:
+    """A value in few characters.
+
+    >>> brief(0.123456), brief({"a": 1.0, "b": [1, 2]}), brief(None)
+    ('0.1235', 'a 1, b [1, 2]', '')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, bool | str):
+        text = str(value)
+    elif isinstance(value, float):
+        text = f"{value:.4g}"
+    elif isinstance(value, dict):
+        text = ", ".join(f"{key} {brief(item, limit)}" for key, item in value.items())
+    elif isinstance(value, list | tuple):
+        text = f"[{', '.join(brief(item, limit) for item in value)}]"
+    else:
+        text = str(value)
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
+def duration(seconds: float | int) -> str:
+    """Seconds as a person says them.
+
+    >>> duration(8.04), duration(200), duration(7500)
+    ('8 s', '3 min 20 s', '2 h 05 min')
+    """
+    from firstlight import report
+
+    return report.duration(float(seconds))
+
+
+def _cell(value: Any) -> Text:
+    if not isinstance(value, Text):
+        value = Text(brief(value, limit=200))
+    if not terminal.can_show(value.plain, sys.stdout):  # columns are laid out by the spelling that will be seen
+        value = Text(terminal.readable(value.plain), style=value.style)
+    return value
+
+
+def _least_width(columns: Sequence[str], cells: Sequence[Sequence[Text]], wrap: Collection[str]) -> int:
+    """The width below which a word would be broken or a cell cut off."""
+    width = 0
+    for place, column in enumerate(columns):
+        texts = [column, *(row[place].plain for row in cells)]
+        pieces = [piece for text in texts for piece in (text.split() if column in wrap else [text])]
+        width += max(map(cell_len, pieces), default=0) + 1
+    return width
+
+
+def _print_stacked(columns: Sequence[str], cells: Sequence[Sequence[Text]]) -> None:
+    for number, row in enumerate(cells):
+        if number:
+            print()
+        for column, cell in zip(columns, row, strict=True):
+            if cell.plain:
+                print_line(Text.assemble((f"{column}  " if column else "", "bold"), cell))
+
+
+def _console(*, stderr: bool) -> Console:
+    stream = sys.stderr if stderr else sys.stdout
+    # Brackets in ids, intervals and commands are meant as they are, hence no markup.
+    return PipeConsole(stderr=stderr, markup=False, highlight=False, width=None if stream.isatty() else _WIDE)

@@ -1,0 +1,102 @@
+"""`firstlight demo`: watch a network memorise, stall and generalise."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from firstlight.cli import _exits as exits
+from firstlight.cli import _signals as signals
+from firstlight.cli._terminal import screen
+
+_QUICK = [
+    "task.group=Z23",
+    "task.split.fraction=0.6",
+    "model.width=256",
+    "optimizer.learning_rate=0.002",
+    "optimizer.weight_decay=0.001",
+    "steps=240",
+]
+
+_STOPPED = "the demo keeps nothing; `firstlight demo` starts it again"
+
+
+def demo(
+    *,
+    out: Annotated[Path, Parameter(help="The page to write.")] = Path("firstlight-demo.html"),
+    seed: Annotated[int, Parameter(help="Which weights and which training pairs are drawn.")] = 0,
+    quick: Annotated[bool, Parameter(negative="", help="A smaller network, in a few seconds.")] = False,
+) -> int:
+    """Watch a network memorise modular addition, stall, and suddenly generalise, in about 20 seconds."""
+    _require_writable(out)
+    signals.resumes(lambda: _STOPPED)
+    spec = demo_spec(seed, quick)
+    screen.say(_opening(spec))
+    from firstlight.cli._terminal.live import Live
+
+    with Live() as live:
+        from firstlight import flow, runs
+
+        try:
+            record = runs.run(with_lenses(spec), progress=live)
+        except flow.TrainingInterrupted:
+            raise exits.Interrupted(_STOPPED) from None
+    from firstlight import report
+    from firstlight.cli.commands._pages import run_pages, stories
+
+    screen.say("\n".join(["", _closing(record), "", *(f"· {sentence}" for sentence in stories(record))]))
+    views, figures = run_pages([record])
+    page = report.write(out, views, (), figures, title="firstlight demo")
+    screen.say(f"\n{page} shows the figures; {screen.duration(record.seconds)} of training.")
+    return exits.OK if record.status == "finished" else exits.DIFFERS
+
+
+def demo_spec(seed: int = 0, quick: bool = False) -> Any:
+    """Figure 2 of Li₂ (M = 71, K = 2048, 40 % of the pairs, Adam), or something smaller."""
+    from firstlight.records import RunSpec, apply_overrides
+
+    spec = RunSpec.model_validate(
+        {
+            "name": "Modular addition" + (" (small)" if quick else ", as in Figure 2 of Li₂"),
+            "optimizer": {"learning_rate": 1e-3, "weight_decay": 2e-4},
+            "steps": 200,
+            "recording": {"every": 4},
+            "stop": [{"observable": "test_accuracy", "at_least": 1.0}],
+            "seed": seed,
+        }
+    )
+    return apply_overrides(spec, _QUICK) if quick else spec
+
+
+def with_lenses(spec: Any) -> Any:
+    """The spec with every lens that applies to it."""
+    from firstlight import runs
+
+    names = tuple(name for name, lens in runs.lenses().items() if not lens.refuses(spec))
+    return spec.model_copy(update={"lenses": names})
+
+
+def _require_writable(out: Path) -> None:
+    """Say so before the training, not after it."""
+    if out.is_dir() or not out.absolute().parent.is_dir():
+        problem = "is a folder" if out.is_dir() else f"cannot be written, there is no folder {out.absolute().parent}"
+        raise exits.UserError(f"--out: {out} {problem}; give the name of a file to write")
+
+
+def _opening(spec: Any) -> str:
+    M = int(spec.task.group.removeprefix("Z"))
+    pairs = f"{int(spec.task.split.fraction * M * M)} of {M * M}"
+    return (
+        f"A network of {spec.model.width} hidden units is shown {pairs} sums a + b mod {M}.\n"
+        "It will know these long before it understands addition and can do the others."
+    )
+
+
+def _closing(record: Any) -> str:
+    memorised, generalised = record.summary.get("memorised_at"), record.summary.get("generalised_at")
+    if memorised is None or generalised is None:
+        return "This run did not get to the end of the story; another --seed may."
+    return (
+        f"It knew the sums it was shown after {memorised} epochs, and those it was not after {generalised}.\n"
+        "Without weight decay it would still be waiting: see `firstlight reproduce li2.figure-2`."
+    )

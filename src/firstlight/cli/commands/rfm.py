@@ -1,0 +1,110 @@
+"""`firstlight rfm`: kernel machines that learn features, on a table of one's own."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from cyclopts import App, Parameter
+
+from firstlight import _interrupts as interrupts
+from firstlight.cli import _exits as exits
+from firstlight.cli import _signals as signals
+from firstlight.cli._terminal import screen
+from firstlight.cli.commands._options import JsonOption
+from firstlight.records._shorten import shorten
+
+app = App(name="rfm", help="Fit a kernel machine that learns features to a table.", sort_key=4)
+
+
+@app.command
+def fit(
+    table: Annotated[Path, Parameter(help="A .csv or .parquet file, one row per example.")],
+    /,
+    *,
+    target: Annotated[str, Parameter(help="The column to predict.")],
+    task: Annotated[
+        Literal["auto", "classification", "regression"], Parameter(help="auto: by the type and number of values.")
+    ] = "auto",
+    folds: Annotated[int, Parameter(help="Folds of the cross-validation.")] = 5,
+    update: Annotated[
+        Literal["auto", "fact", "fact_geometric", "nfa"], Parameter(help="How the metric is updated.")
+    ] = "auto",
+    seed: Annotated[int, Parameter(help="Seed of the folds.")] = 0,
+    report: Annotated[Path | None, Parameter(help="Where the page goes [default: TABLE.rfm.html].")] = None,
+    model: Annotated[
+        Path | None,
+        Parameter(
+            help="Where the model goes [default: beside TABLE, as .rfm.safetensors for numbers without gaps, which "
+            "rfm.load reads and nothing executes; else as .rfm.joblib, the whole pipeline, pickled]."
+        ),
+    ] = None,
+    json: JsonOption = False,
+) -> int:
+    """Compare RFM with plain kernel ridge regression and gradient boosting, then fit it to all rows."""
+    if not table.is_file():
+        raise exits.UserError(f"there is no file {table}; give a .csv or .parquet file")
+    from firstlight.cli._terminal.progress import Bar
+    from firstlight.rfm._tables.compare import compare, read_table
+    from firstlight.rfm._tables.page import write_page
+
+    page = report or table.with_suffix(".rfm.html")
+    frame = read_table(table)
+    kept = model or table.with_suffix(".rfm.joblib" if _prepared(frame, target) else ".rfm.safetensors")
+    if kept.suffix not in (".joblib", ".safetensors"):
+        raise exits.UserError(f"--model: a .joblib or .safetensors file, got {kept.name}")
+    signals.resumes(lambda: "a fit keeps nothing before it ends; the same command starts it again")
+    if kept.suffix == ".safetensors" and (names := _prepared(frame, target)):
+        raise exits.UserError(
+            f"--model: a .safetensors file cannot hold what fills and encodes {shorten(', '.join(names))}; use .joblib"
+        )
+    count = 3 * folds + 1
+    with Bar("fits") as bar:
+
+        def progress(fraction: float, note: str) -> None:
+            bar.update(fraction * count, count, note)
+            bar.remark(note, None)
+
+        found = compare(frame, target, task=task, folds=folds, seed=seed, update=update, progress=progress)
+    with interrupts.deferred():
+        write_page(found, page, f"{table.name}: {target}")
+        _write_model(found, kept)
+    if json:
+        screen.print_json({name: record.model_dump() for name, record in found.records.items()})
+    else:
+        _tell(found)
+        screen.say(f"report: {page}\nmodel: {kept}")
+    return exits.OK
+
+
+def _prepared(frame, target: str) -> list[str]:
+    """The columns that the pipeline fills or encodes before the estimator sees them."""
+    columns = frame.drop(columns=[target], errors="ignore")
+    return [str(name) for name in columns if columns[name].dtype.kind not in "fiub" or columns[name].isna().any()]
+
+
+def _write_model(found, path: Path) -> None:
+    if path.suffix == ".safetensors":
+        found.model.save(path)
+        return
+    import io
+
+    import joblib
+
+    from firstlight._files import write_atomically
+
+    buffer = io.BytesIO()
+    joblib.dump(found.pipeline, buffer)
+    write_atomically(path, buffer.getvalue())
+
+
+def _tell(found) -> None:
+    from firstlight import _canonical as canonical
+
+    rows = [(name, f"{mean:.4f} ± {dev:.4f}", f"{seconds:.2f} s") for name, mean, dev, seconds in found.table()]
+    screen.say(f"{found.task} of {found.target}: {found.rows} rows, {found.columns} columns")
+    screen.print_table(("method", f"{found.metric} (folds left out)", "one fit"), rows)
+    model = found.model
+    names = getattr(model, "feature_names_in_", [f"x{i}" for i in range(model.n_features_in_)])
+    shares = model.feature_importances_
+    top = ", ".join(f"{names[i]} {shares[i]:.0%}" for i in canonical.descending(shares)[:5])
+    how = f"{model.update_} after {model.n_iter_} iterations" if model.n_iter_ else "no feature learning helped"
+    screen.say(f"RFM on all rows: {how}; columns that matter most: {top}")

@@ -1,0 +1,100 @@
+"""`firstlight run`: train what a spec describes."""
+
+import functools
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from firstlight.cli import _exits as exits
+from firstlight.cli import _signals as signals
+from firstlight.cli._terminal import screen
+from firstlight.cli.commands._options import (
+    AllowLargeOption,
+    DataOption,
+    DryRunOption,
+    JsonOption,
+    SetOption,
+    StoreOption,
+    WaitOption,
+    data_path,
+    store_path,
+)
+
+
+def run(
+    spec: Annotated[Path, Parameter(help="A .toml or .json file; an empty one is the default run.")],
+    /,
+    *,
+    set_: SetOption = None,
+    seed: Annotated[int | None, Parameter(help="Replace the spec's seed.")] = None,
+    store: StoreOption = None,
+    wait: WaitOption = 0.0,
+    force: Annotated[bool, Parameter(negative="", help="Train again what is already there.")] = False,
+    resume: Annotated[bool, Parameter(help="Go on with an interrupted run, or begin it anew.")] = True,
+    data: DataOption = None,
+    allow_large: AllowLargeOption = False,
+    dry_run: DryRunOption = False,
+    json: JsonOption = False,
+) -> int:
+    """Train what a spec describes, or show the result if it is already in the store."""
+    from firstlight.cli._terminal.progress import Bar, RunProgress
+    from firstlight.records import apply_overrides, load_spec
+
+    chosen = [*(set_ or []), *([f"seed={seed}"] if seed is not None else [])]
+    wanted = apply_overrides(load_spec(spec), chosen)
+    where, folder = store_path(store), data_path(data)
+    if dry_run:
+        return _estimated(wanted, where, folder, allow_large, json)
+
+    with Bar("steps") as bar:
+        from firstlight import flow, runs
+
+        wanted = runs.resolve(wanted, folder, allow_large=allow_large, store=where).spec
+        say = functools.partial(_how_to_go_on, where=where, force=force, resume=resume)
+        signals.resumes(lambda: say(runs.saved_step(where, wanted)))
+        try:
+            with runs.writing(where, wait=wait) as kept:
+                is_there = not force and kept.run_status(wanted) in runs.OVER
+                options = {"force": force, "resume": resume, "data": folder, "allow_large": True}
+                record = runs.run(wanted, store=kept, progress=RunProgress(bar), **options)
+        except flow.TrainingInterrupted as stopped:
+            raise exits.Interrupted(say(stopped.trajectory.lanes[0].step)) from None
+    if is_there:
+        screen.err().print("this run is already in the store; --force trains it again")
+    if json:
+        screen.print_json(summary(record))
+    else:
+        screen.say(record.summary.get("story") or record.message or record.status)
+        screen.say(f"run {record.id[:12]}, {record.status} after {screen.duration(record.seconds)}, in {where}")
+    return exits.OK if record.status == "finished" else exits.DIFFERS
+
+
+def _estimated(spec: Any, where: Path, data: Path | None, allow_large: bool, json: bool) -> int:
+    """Print what a run would take; one that would be refused is refused after that."""
+    from firstlight import runs
+    from firstlight.cli.commands._estimate import run_facts, show_run
+
+    runs.check(spec)
+    spec = runs.pin(spec, data)
+    facts = run_facts(spec, runs.estimate(spec, data), where)
+    if json:
+        screen.print_json(facts)
+    else:
+        show_run(facts)
+    runs.check_sizes(spec, data, allow_large=allow_large, store=where)
+    return exits.OK
+
+
+def _how_to_go_on(step: int | None, *, where: Path, force: bool, resume: bool) -> str:
+    if force:
+        return f"the same command starts the run again; a finished run that was in {where} before is still there"
+    if step is None:
+        return "no checkpoint was written yet; the same command starts the run, or shows it if it had finished"
+    again = "the same command" if resume else "the same command without --no-resume"
+    return f"the run is kept up to step {step} in {where}; {again} goes on from there"
+
+
+def summary(record: Any) -> dict[str, Any]:
+    """A run without its table and without paths of the machine, for scripts."""
+    return record.model_dump(exclude={"table", "versions", "machine", "traceback"})

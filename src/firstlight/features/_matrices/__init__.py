@@ -1,0 +1,1 @@
+"""Feature matrices of a layer (NFM, FACT, AGOP, eNFA), their powers and their alignments."""

@@ -1,0 +1,109 @@
+"""The deep perceptron, plain or residual (Li₂, Section 7; FACT, Section 3)."""
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float, Num, PRNGKeyArray
+
+from firstlight.models._activation import Activation, Elementwise, activation
+from firstlight.models._initialisation import check_sizes, draw, draw_bias
+from firstlight.models._projection import Matrix, Projection, project
+
+
+def _arrays(values: Sequence[ArrayLike]) -> tuple[Array, ...]:
+    return tuple(jnp.asarray(value) for value in values)
+
+
+def _arrays_or_none(values: Sequence[ArrayLike] | None) -> tuple[Array, ...] | None:
+    return None if values is None else _arrays(values)
+
+
+class Deep(eqx.Module):
+    """x₁ = σ(xL₀ + b₀), x_{l+1} = σ([x_l] + x_l L_l + b_l), Ŷ = x_D L_D + b_D; [x_l] only with `residual`.
+
+    A skip connection needs equal widths on both sides: with `residual`, hidden layers between equal widths
+    have one and the others have none.
+
+    Attributes:
+        weights: (L₀, …, L_D), D hidden layers, each (in, out).
+        biases: (b₀, …, b_D), or None.
+        activation: σ, a name or an `Activation`.
+        residual: whether hidden layers of equal width compute x ← σ(x + xL).
+
+    >>> import jax, jax.numpy as jnp
+    >>> model = Deep.init(jax.random.key(0), inputs=4, widths=(5, 5), outputs=3, residual=True)
+    >>> model(jnp.ones((9, 4))).shape
+    (9, 3)
+    >>> [x.shape for x in model.hidden_states(jnp.ones((9, 4)))]
+    [(9, 5), (9, 5)]
+    """
+
+    weights: tuple[Float[Array, "_ _"], ...] = eqx.field(converter=_arrays)
+    biases: tuple[Float[Array, " _"], ...] | None = eqx.field(converter=_arrays_or_none, default=None)
+    activation: Activation = eqx.field(converter=activation, static=True, default="relu")
+    residual: bool = eqx.field(static=True, default=False)
+
+    def __check_init__(self) -> None:
+        shapes = [L.shape for L in self.weights]
+        matrices = all(len(shape) == 2 for shape in shapes)
+        if len(shapes) < 2 or not matrices or any(a[1] != b[0] for a, b in pairwise(shapes)):
+            raise ValueError(
+                "weights must be at least two matrices (in, out), each starting from the width at which the "
+                f"one before it ends, got shapes {shapes}"
+            )
+        if self.biases is not None and [b.shape for b in self.biases] != [(shape[1],) for shape in shapes]:
+            raise ValueError(
+                f"biases must have shapes {[(shape[1],) for shape in shapes]}, one per weight matrix, "
+                f"got {[b.shape for b in self.biases]}"
+            )
+
+    @classmethod
+    def init(
+        cls,
+        key: PRNGKeyArray,
+        inputs: int,
+        widths: Sequence[int],
+        outputs: int,
+        activation: str | Elementwise | Activation = "relu",
+        init: str = "uniform_fan_in",
+        scale: float = 1.0,
+        residual: bool = False,
+        bias: bool = False,
+    ) -> "Deep":
+        """Draw every layer; `widths` are those of the hidden layers; `init` and `scale` as in `draw`."""
+        if not widths:
+            raise ValueError("widths must name at least one hidden layer, got none; write e.g. (512, 512)")
+        check_sizes(inputs=inputs, outputs=outputs, **{f"widths[{i}]": w for i, w in enumerate(widths)})
+        sizes = list(pairwise((inputs, *widths, outputs)))
+        weight_keys, bias_keys = jax.random.split(key, (2, len(sizes)))
+        weights = [draw(k, (m, n), m, init, scale) for k, (m, n) in zip(weight_keys, sizes, strict=True)]
+        biases = None
+        if bias:
+            biases = [draw_bias(k, n, m, init, scale) for k, (m, n) in zip(bias_keys, sizes, strict=True)]
+        return cls(weights, biases, activation, residual)
+
+    def hidden_states(self, inputs: Projection | Matrix) -> tuple[Num[Array, "*n _"], ...]:
+        """(x₁, …, x_D), the output of every hidden layer, from X (n, d) or from the map W ↦ XW."""
+        x = self.activation(self._shifted(project(inputs, self.weights[0]), 0))
+        states = [x]
+        for layer, L in enumerate(self.weights[1:-1], start=1):
+            H = self._shifted(x @ L, layer)
+            skips = self.residual and L.shape[0] == L.shape[1]
+            x = self.activation(x + H if skips else H)
+            states.append(x)
+        return tuple(states)
+
+    def apply(self, project: Projection) -> Num[Array, "*n M"]:
+        """Ŷ from the map W ↦ XW of the first layer, so that one-hot inputs need no dense X."""
+        return self._shifted(self.hidden_states(project)[-1] @ self.weights[-1], -1)
+
+    def __call__(self, X: Matrix) -> Num[Array, "*n M"]:
+        """Ŷ for X (n, d)."""
+        return self.apply(lambda W: project(X, W))
+
+    def _shifted(self, H: Array, layer: int) -> Array:
+        return H if self.biases is None else H + self.biases[layer]

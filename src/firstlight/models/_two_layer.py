@@ -1,0 +1,93 @@
+"""The two-layer network of all five papers."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, Float, Num, PRNGKeyArray
+
+from firstlight.models._activation import Activation, Elementwise, activation
+from firstlight.models._initialisation import check_sizes, draw, draw_bias
+from firstlight.models._projection import Matrix, Projection, project
+
+
+def _array_or_none(value: ArrayLike | None) -> Array | None:
+    return None if value is None else jnp.asarray(value)
+
+
+class TwoLayer(eqx.Module):
+    """Ŷ = σ(XW + b)V + c, with features in rows (Li₂, Section 3).
+
+    Attributes:
+        W: first-layer weights (d, K).
+        V: second-layer weights (K, M).
+        b: hidden biases (K,), or None.
+        c: output biases (M,), or None.
+        activation: σ, a name or an `Activation`.
+
+    >>> import jax, jax.numpy as jnp
+    >>> model = TwoLayer.init(jax.random.key(0), inputs=4, width=5, outputs=3)
+    >>> model(jnp.ones((9, 4))).shape
+    (9, 3)
+
+    Many networks at once, one per key:
+
+    >>> import equinox as eqx
+    >>> keys = jax.random.split(jax.random.key(0), 8)
+    >>> models = eqx.filter_vmap(lambda key: TwoLayer.init(key, 4, 5, 3))(keys)
+    >>> models.W.shape
+    (8, 4, 5)
+    """
+
+    W: Float[Array, "d K"] = eqx.field(converter=jnp.asarray)
+    V: Float[Array, "K M"] = eqx.field(converter=jnp.asarray)
+    b: Float[Array, " K"] | None = eqx.field(converter=_array_or_none, default=None)
+    c: Float[Array, " M"] | None = eqx.field(converter=_array_or_none, default=None)
+    activation: Activation = eqx.field(converter=activation, static=True, default="quadratic")
+
+    def __check_init__(self) -> None:
+        if self.W.ndim != 2 or self.V.ndim != 2 or self.W.shape[1] != self.V.shape[0]:
+            raise ValueError(
+                f"W must be (d, K) and V (K, M) with the same K, got {self.W.shape} and {self.V.shape}; "
+                "weights are stored (inputs, outputs), transpose those of a torch Linear"
+            )
+        for name, bias, width in (("b", self.b, self.W.shape[1]), ("c", self.c, self.V.shape[1])):
+            if bias is not None and bias.shape != (width,):
+                raise ValueError(f"bias {name} must have shape ({width},), one entry per unit, got {bias.shape}")
+
+    @classmethod
+    def init(
+        cls,
+        key: PRNGKeyArray,
+        inputs: int,
+        width: int,
+        outputs: int,
+        activation: str | Elementwise | Activation = "quadratic",
+        init: str = "uniform_fan_in",
+        scale: float = 1.0,
+        bias: bool = False,
+    ) -> "TwoLayer":
+        """Draw W, V and, with `bias`, b and c; see `firstlight.models.draw` for `init` and `scale`."""
+        check_sizes(inputs=inputs, width=width, outputs=outputs)
+        keys = jax.random.split(key, 4)
+        return cls(
+            W=draw(keys[0], (inputs, width), inputs, init, scale),
+            V=draw(keys[1], (width, outputs), width, init, scale),
+            b=draw_bias(keys[2], width, inputs, init, scale) if bias else None,
+            c=draw_bias(keys[3], outputs, width, init, scale) if bias else None,
+            activation=activation,
+        )
+
+    def hidden(self, inputs: Projection | Matrix) -> Num[Array, "*n K"]:
+        """F = σ(XW + b) from X (n, d) or from the map W ↦ XW."""
+        H = project(inputs, self.W)
+        return self.activation(H if self.b is None else H + self.b)
+
+    def apply(self, project: Projection) -> Num[Array, "*n M"]:
+        """Ŷ from the map W ↦ XW, so that one-hot inputs need no dense X."""
+        Y = self.hidden(project) @ self.V
+        return Y if self.c is None else Y + self.c
+
+    def __call__(self, X: Matrix) -> Num[Array, "*n M"]:
+        """Ŷ = σ(XW + b)V + c for X (n, d)."""
+        return self.apply(lambda W: project(X, W))

@@ -1,0 +1,192 @@
+"""What a probe found, layer by layer: a table, a figure, a page, a file. Needs no torch."""
+
+import dataclasses
+import json
+import math
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import pandas as pd
+from annotated_types import Ge
+
+from firstlight._files import write_atomically
+from firstlight.probes._compare import MEASURES
+from firstlight.probes._verdict import State, Verdict
+from firstlight.records import FigureData, figure
+from firstlight.records._layout import Form, Tensor, check_tensors, parse_form, read_tensors, reading
+
+SHOWN = ("FACT", "√FACT·FACTᵀ", "√AGOP", "√eNFA")
+"""The measures of the paper's Table 2."""
+
+_METADATA_KEY = "firstlight.probe"
+
+
+@dataclass(frozen=True, eq=False)
+class LayerReport:
+    """One layer: sizes, decay, alignments of every measure with its feature matrix, verdict, and the matrices.
+
+    `side` is "in" (WWᵀ of W (in, out)) or "out"; `backward` has the alignments on the other side if asked for.
+    `agop_error` is the relative error of AGOP in the Frobenius norm, 0 where every output was differentiated;
+    `captured` the share of ‖NFM‖ in the directions that were kept.
+    """
+
+    name: str
+    kind: str
+    inputs: int
+    outputs: int
+    groups: int
+    side: str
+    weight_decay: float
+    rule: str
+    alignments: dict[str, float]
+    size: float
+    residual: float
+    verdict: Verdict
+    agop_error: float = 0.0
+    captured: float = 1.0
+    budget: float = math.nan
+    moved: float = math.nan
+    to_converge: float = math.nan
+    backward: dict[str, float] = field(default_factory=dict)
+    backward_residual: float = math.nan
+    matrices: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class ProbeResult:
+    """All layers of a model, and the parameters that could not be treated, each with its reason."""
+
+    layers: tuple[LayerReport, ...]
+    untreated: dict[str, str]
+    samples: int
+    alignment: str
+
+    def __getitem__(self, name: str) -> LayerReport:
+        """The layer of that name."""
+        for layer in self.layers:
+            if layer.name == name:
+                return layer
+        raise KeyError(f"no layer {name!r}; there are {[layer.name for layer in self.layers]}")
+
+    def table(self, measures: tuple[str, ...] = SHOWN, *, backward: bool = False) -> pd.DataFrame:
+        """One row per layer: alignments, size, budget, verdict and the evidence for it; then the untreated."""
+        rows = {}
+        for layer in self.layers:
+            values = layer.backward if backward else layer.alignments
+            rows[layer.name] = {
+                "kind": layer.kind,
+                "in": layer.inputs,
+                "out": layer.outputs,
+                **{measure: values.get(measure, math.nan) for measure in measures},
+                "size": layer.size,
+                "budget": layer.budget,
+                "verdict": layer.verdict.state,
+                "evidence": layer.verdict.evidence,
+            }
+        for name, reason in self.untreated.items():
+            rows[name] = {"kind": "untreated", "verdict": "undecided", "evidence": reason}
+        columns = ["kind", "in", "out", *measures, "size", "budget", "verdict", "evidence"]
+        frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+        frame.index.name = "layer"
+        return frame.astype({"in": "Int64", "out": "Int64"})
+
+    def figure_data(self, measures: tuple[str, ...] = MEASURES) -> FigureData:
+        """Layers × measures, the alignments in the cells."""
+        if not self.layers:
+            raise ValueError(f"no layer could be treated: {self.untreated}")
+        values = [[layer.alignments.get(measure, math.nan) for measure in measures] for layer in self.layers]
+        states = [f"{layer.name} ({layer.verdict.state})" for layer in self.layers]
+        return figure.alignment(
+            np.clip(np.array(values, dtype=float), -1, 1),
+            rows=states,
+            columns=list(measures),
+            x="measure",
+            y="layer",
+            value=self.alignment,
+            title="What the loss asks for against what the layers are",
+            caption=f"{self.samples} samples.",
+        )
+
+    def html(self) -> str:
+        """A self-contained page with the figure and the table."""
+        from firstlight import plots
+
+        drawn = plots.svg(self.figure_data()) if self.layers else ""
+        table = self.table().to_html(float_format=lambda x: f"{x:.3g}", na_rep="–", border=0)
+        style = "body{font-family:sans-serif;margin:2em}td,th{padding:.2em .6em;text-align:left}svg{max-width:48em}"
+        return (
+            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Feature probe</title><style>{style}'
+            f"</style></head><body><h1>Feature probe</h1>{drawn}{table}</body></html>"
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write numbers and kept matrices as `.safetensors`, whole or not at all."""
+        from safetensors.numpy import save
+
+        layers, arrays = [], {}
+        for layer in self.layers:
+            words = dataclasses.asdict(layer)
+            words["matrices"] = list(layer.matrices)
+            layers.append(words)
+            arrays |= {f"{layer.name}/{name}": np.ascontiguousarray(m) for name, m in layer.matrices.items()}
+        header = {"layers": layers, "untreated": self.untreated, "samples": self.samples, "alignment": self.alignment}
+        return write_atomically(path, save(arrays, metadata={_METADATA_KEY: json.dumps(header)}))
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> "ProbeResult":
+        """Read what `save` wrote; nothing in the file is executed."""
+        with reading(path, "a whole probe file", "give a file written by ProbeResult.save, or probe the model again"):
+            metadata, arrays = read_tensors(path)
+            header = parse_form(_Header, metadata.get(_METADATA_KEY), _METADATA_KEY)
+            names = [layer.name for layer in header.layers]
+            if len(set(names)) < len(names):
+                raise ValueError("its layers must have different names; got the same name twice")
+            kept = [f"{layer.name}/{name}" for layer in header.layers for name in layer.matrices]
+            check_tensors(arrays, {name: Tensor((f"{name} rows", f"{name} columns"), finite=False) for name in kept})
+            layers = tuple(_layer(layer, arrays) for layer in header.layers)
+            return cls(layers, header.untreated, header.samples, header.alignment)
+
+
+class _VerdictForm(Form):
+    state: State
+    evidence: str
+
+
+class _LayerForm(Form):
+    """The fields of `LayerReport`, with the names of its matrices in their place."""
+
+    name: str
+    kind: str
+    inputs: Annotated[int, Ge(0)]
+    outputs: Annotated[int, Ge(0)]
+    groups: Annotated[int, Ge(0)]
+    side: Literal["in", "out"]
+    weight_decay: float
+    rule: str
+    alignments: dict[str, float]
+    size: float
+    residual: float
+    verdict: _VerdictForm
+    agop_error: float
+    captured: float
+    budget: float
+    moved: float
+    to_converge: float
+    backward: dict[str, float]
+    backward_residual: float
+    matrices: list[str]
+
+
+class _Header(Form):
+    layers: list[_LayerForm]
+    untreated: dict[str, str]
+    samples: Annotated[int, Ge(0)]
+    alignment: Literal["pearson", "cosine"]
+
+
+def _layer(form: _LayerForm, arrays: dict[str, np.ndarray]) -> LayerReport:
+    matrices = {name: arrays[f"{form.name}/{name}"] for name in form.matrices}
+    return LayerReport(**{**form.model_dump(), "matrices": matrices, "verdict": Verdict(**form.verdict.model_dump())})

@@ -1,0 +1,144 @@
+"""Probing during training: `Watch` counts what the optimizer does and probes every k steps."""
+
+import math
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from firstlight.probes._decay import decay_from_group, step_direction
+from firstlight.probes._feature_probe import DECOUPLED, LossFunction, probe, unwrapped
+from firstlight.probes._result import SHOWN, ProbeResult
+from firstlight.records import FigureData, figure
+
+
+class Watch:
+    """Probe a model every `every` optimizer steps of any training loop, and say of each layer where it stands.
+
+    Call `step()` after `optimizer.step()`. Beside the probes it knows the budget wd·Σlr/(1 − momentum) spent so far,
+    how far the weights have moved since it was made, and for AdamW the mean direction of the steps since the last.
+
+    **Arguments:**
+
+    - `model`, `loss_fn`: as for `FeatureProbe`; `batches`: what to probe on, iterated anew each time (a list or a
+      `DataLoader`, usually a fixed part of the training data); `optimizer`: read for λ, learning rate and momentum.
+    - `every`: steps between probes; `on_probe(step, result)`: called with each result.
+    - further options are those of `FeatureProbe`.
+
+    >>> import torch
+    >>> model = torch.nn.Linear(2, 1)
+    >>> optimizer = torch.optim.SGD(model.parameters(), lr=0.5, weight_decay=0.5)
+    >>> data = [(torch.eye(2), torch.tensor([[1.0], [-2.0]]))]
+    >>> watch = Watch(model, torch.nn.MSELoss(), data, optimizer, every=10)
+    >>> for _ in range(30):
+    ...     optimizer.zero_grad()
+    ...     torch.nn.functional.mse_loss(model(data[0][0]), data[0][1]).backward()
+    ...     optimizer.step()
+    ...     found = watch.step()
+    >>> watch.history()["step"].tolist(), watch.last["weight"].verdict.state
+    ([10, 20, 30], 'converged')
+    """
+
+    def __init__(
+        self,
+        model: torch.nn.Module,
+        loss_fn: LossFunction | None,
+        batches: Iterable[Any],
+        optimizer: torch.optim.Optimizer,
+        *,
+        every: int = 100,
+        on_probe: Callable[[int, ProbeResult], None] | None = None,
+        **options: Any,
+    ) -> None:
+        if every < 1:
+            raise ValueError(f"every must be at least 1 step, got {every}")
+        model = unwrapped(model)
+        self.model, self.loss_fn, self.batches, self.optimizer = model, loss_fn, batches, optimizer
+        self.every, self.on_probe, self.options = every, on_probe, options
+        self.steps = 0
+        self.results: dict[int, ProbeResult] = {}
+        self._names = {id(p): name for name, p in model.named_parameters() if p.ndim >= 2}
+        self._start = {id(p): p.detach().clone() for p in model.parameters() if p.ndim >= 2}
+        self._budgets: dict[str, float] = dict.fromkeys(self._names.values(), 0.0)
+        self._directions: dict[str, torch.Tensor] = {}
+        self._averaged = 0
+
+    def step(self) -> ProbeResult | None:
+        """Note one optimizer step; the result, when it is time to probe."""
+        self.steps += 1
+        self._averaged += 1
+        for group in self.optimizer.param_groups:
+            decay = decay_from_group(self.optimizer, group)
+            spent = 0.0 if decay.learning_rate is None else decay.budget(decay.learning_rate)
+            for parameter in group["params"]:
+                name = self._names.get(id(parameter))
+                if name is not None:
+                    self._budgets[name] += spent
+                    if decay.rule == "decoupled":
+                        self._average(name, parameter)
+        return self.probe() if self.steps % self.every == 0 else None
+
+    def probe(self) -> ProbeResult:
+        """Probe now."""
+        with warnings.catch_warnings():
+            # Said once here would be said at every probe; `Watch` itself has the directions that are needed.
+            warnings.filterwarnings("ignore", message=DECOUPLED[:40])
+            found = probe(
+                self.model,
+                self.batches,
+                self.loss_fn,
+                optimizer=self.optimizer,
+                known={"budgets": dict(self._budgets), "moved": self.moved(), "directions": dict(self._directions)},
+                **self.options,
+            )
+        self.results[self.steps] = found
+        self._directions, self._averaged = {}, 0
+        if self.on_probe is not None:
+            self.on_probe(self.steps, found)
+        return found
+
+    @property
+    def last(self) -> ProbeResult:
+        """The latest result."""
+        if not self.results:
+            raise ValueError(f"nothing was probed yet; step() probes every {self.every} steps, probe() at once")
+        return self.results[max(self.results)]
+
+    def moved(self) -> dict[str, float]:
+        """‖W − W₀‖/‖W₀‖ of every matrix since the watch was made."""
+        parameters = {id(p): p for p in self.model.parameters()}
+        found = {}
+        for key, start in self._start.items():
+            size = float(torch.linalg.vector_norm(start))
+            change = float(torch.linalg.vector_norm(parameters[key].detach() - start))
+            found[self._names[key]] = change / size if size > 0 else math.inf
+        return found
+
+    def history(self) -> pd.DataFrame:
+        """One row per probe and layer: step, layer, alignments, budget, verdict, evidence."""
+        frames = [found.table().reset_index().assign(step=step) for step, found in self.results.items()]
+        if not frames:
+            return pd.DataFrame(columns=["step", "layer", *SHOWN, "budget", "verdict", "evidence"])
+        frame = pd.concat(frames, ignore_index=True)
+        return frame.reindex(columns=["step", *(column for column in frame.columns if column != "step")])
+
+    def figure_data(self, measure: str = "FACT") -> FigureData:
+        """One measure of every layer over the steps."""
+        steps = list(self.results)
+        series = [
+            figure.Series(
+                layer.name, np.array(steps), np.array([self.results[s][layer.name].alignments[measure] for s in steps])
+            )
+            for layer in self.last.layers
+        ]
+        return figure.curves(series, x="step", y=f"{measure} with WᵀW", title=f"{measure} along training")
+
+    def _average(self, name: str, parameter: torch.Tensor) -> None:
+        direction = step_direction(self.optimizer, parameter)
+        if direction is not None:
+            old = self._directions.get(name)
+            new = direction if old is None else old + (direction - old) / self._averaged
+            self._directions[name] = new.detach()

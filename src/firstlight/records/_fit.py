@@ -1,0 +1,34 @@
+"""`FitRecord`: what came of fitting an estimator to a table."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from firstlight.records._base import Digest, Record, utc_now
+from firstlight.records._canonical import sha256
+from firstlight.records._facts import machine_facts, software_versions
+from firstlight.records._values import Value
+
+
+class FitRecord(Record):
+    """An estimator's name and parameters, the digest of the data, and the scores.
+
+    >>> record = FitRecord(estimator="RFMClassifier", params={"depth": 5}, data="0" * 64, scores={"auc": 0.9})
+    >>> FitRecord.from_json(record.to_json()) == record
+    True
+    """
+
+    estimator: Annotated[str, Field(min_length=1)]
+    params: dict[str, Value] = Field(default_factory=dict)
+    data: Digest
+    scores: dict[str, Value] = Field(default_factory=dict)
+    seconds: Annotated[float, Field(ge=0)] = 0.0
+    created: str = Field(default_factory=utc_now)
+    versions: dict[str, str] = Field(default_factory=software_versions)
+    machine: dict[str, str | int] = Field(default_factory=machine_facts)
+    message: str = ""
+
+    @property
+    def id(self) -> str:
+        """SHA-256 of what was fitted to what; scores and times do not count."""
+        return sha256({"estimator": self.estimator, "params": self.params, "data": self.data})

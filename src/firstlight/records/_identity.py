@@ -1,0 +1,118 @@
+"""What makes two runs the same run.
+
+The id of a run is the SHA-256 of the canonical JSON of the spec's fields that differ from their defaults,
+with `SPEC_VERSION`. Only differences count, so a field added later, with a default that means what went
+before, leaves every id as it was. The label `name` says nothing about the run and does not count; software
+versions are stored in the record and do not count either; a user's arrays count by digest, not by path.
+"""
+
+import hashlib
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from firstlight.records._base import Frozen
+from firstlight.records._canonical import sha256
+from firstlight.records._explain import SpecError
+from firstlight.records._spec import ArraysTask, RunSpec
+
+SPEC_VERSION = 1
+"""Changes when a default or a meaning in the spec changes, and with it every id."""
+
+
+def run_id(spec: RunSpec) -> str:
+    """The identity of a run, as 64 hexadecimal digits.
+
+    >>> run_id(RunSpec())[:12], run_id(RunSpec(name="mine"))[:12], run_id(RunSpec(seed=1))[:12]
+    ('143757514795', '143757514795', '037816581282')
+    """
+    fields = changed_fields(pin_arrays(spec))
+    fields.pop("name", None)
+    if isinstance(spec.task, ArraysTask):
+        fields["task"].pop("path")
+    return sha256({"schema": SPEC_VERSION, "spec": fields})
+
+
+def changed_fields(spec: Frozen) -> dict[str, Any]:
+    """The smallest mapping from which the same spec is made: fields that differ from their defaults.
+
+    >>> from firstlight.records._spec import DeepModel
+    >>> changed_fields(RunSpec(seed=3, model=DeepModel(residual=True)))
+    {'model': {'kind': 'deep', 'residual': True}, 'seed': 3}
+    """
+    return _changed(spec, type(spec))
+
+
+def pin_arrays(spec: RunSpec) -> RunSpec:
+    """The spec with the digest of its arrays filled in.
+
+    The file is read only where the digest is missing, so a stored spec stays readable without its data.
+    """
+    task = spec.task
+    if not isinstance(task, ArraysTask) or task.digest:
+        return spec
+    return spec.model_copy(update={"task": task.model_copy(update={"digest": digest_arrays(task.path)})})
+
+
+def digest_arrays(source: str | os.PathLike[str] | Mapping[str, Any]) -> str:
+    """SHA-256 of named arrays (names, types, shapes and numbers), or of those in an `.npz` file.
+
+    It does not depend on byte order, memory layout or compression, and nothing is unpickled.
+
+    >>> import numpy as np
+    >>> a = np.arange(6.0).reshape(2, 3)
+    >>> same = digest_arrays({"X": a.astype(">f8", order="F")})
+    >>> digest_arrays({"X": a}) == same != digest_arrays({"X": a.T})
+    True
+    """
+    import numpy as np
+
+    if not isinstance(source, Mapping):
+        return digest_arrays(_load(source))
+    sha = hashlib.sha256()
+    for name in sorted(source):
+        array = np.asarray(source[name])
+        array = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+        sha.update(f"{len(name.encode())}:{name}{array.dtype.str}{array.shape}".encode())
+        sha.update(array.reshape(-1).view(np.uint8).data if array.size else b"")
+    return sha.hexdigest()
+
+
+def _load(path: str | os.PathLike[str]) -> dict[str, Any]:
+    import numpy as np
+
+    shown = os.fspath(path)
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except FileNotFoundError:
+        problem = "there is no such file"
+    except AttributeError:
+        problem = "it holds a single array, not named ones"
+    except Exception as error:  # a damaged archive raises whatever zip, zlib or the header parser meets
+        problem = str(error).splitlines()[0] if str(error) else type(error).__name__
+    fix = "give an .npz file with arrays X and y, saved without pickle"
+    raise SpecError([f"task.path: cannot read {shown!r} ({problem}); {fix}"])
+
+
+def _changed(model: Frozen, usual: type[Frozen]) -> dict[str, Any]:
+    found = {}
+    for name, field in type(model).model_fields.items():
+        value = getattr(model, name)
+        default = field.default_factory() if field.default_factory else field.default  # type: ignore[call-arg]
+        is_default = not field.is_required() and value == default
+        if is_default and not (name == "kind" and type(model) is not usual):
+            continue
+        found[name] = _plain(value, type(default) if isinstance(default, Frozen) else type(value))
+    return found
+
+
+def _plain(value: Any, usual: type) -> Any:
+    if isinstance(value, Frozen):
+        return _changed(value, usual)
+    if isinstance(value, tuple):
+        return [_plain(item, type(item)) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item, type(item)) for key, item in value.items()}
+    # −0.0 and 0.0 are one number and get one id.
+    return value + 0.0 if isinstance(value, float) else value

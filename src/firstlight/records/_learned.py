@@ -1,0 +1,20 @@
+"""When a set counts as learned, and the first row of a run at which it was: said once for all who tell of runs."""
+
+import numpy as np
+
+from firstlight.records._table import Table
+
+LEARNED = 0.99
+"""The accuracy at which a set counts as learned."""
+
+
+def first_row(table: Table, column: str, at_least: float = LEARNED) -> int | None:
+    """The place of the first row at which a column reaches a level; None if it does not, or is not there.
+
+    >>> first_row(Table([0, 10, 20], {"train_accuracy": [0.2, 0.99, 1.0]}), "train_accuracy")
+    1
+    """
+    if column not in table:
+        return None
+    reached = np.flatnonzero(table[column] >= at_least)
+    return int(reached[0]) if len(reached) else None

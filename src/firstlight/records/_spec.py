@@ -1,0 +1,298 @@
+"""A run as plain data: what is learned, what learns, under which loss and optimizer, what is written down.
+
+The parts (`Loss`, `Optimizer`, …) are also the arguments of `firstlight.flow.train`, so a convention is
+stated once, whether it comes from Python, a TOML file or the command line.
+"""
+
+from numbers import Real as RealNumber
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, field_validator, model_validator
+
+from firstlight.records._base import Frozen
+from firstlight.records._steps import EverySteps, LogSteps, RecordedSteps
+
+LARGEST = 2**63 - 1
+"""The largest whole number in a spec: that of 64 bits, the largest that an array can count."""
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, RealNumber) and not isinstance(value, bool) and value == value // 1:
+        number = int(value)  # type: ignore[arg-type]
+        if abs(number) > LARGEST:
+            raise ValueError(f"whole numbers must lie between ±{LARGEST}, the range of 64 bits")
+        return number
+    return value
+
+
+def _real(value: Any) -> Any:
+    try:
+        return float(value) if isinstance(value, RealNumber) and not isinstance(value, bool) else value
+    except OverflowError:
+        return float("inf")
+
+
+# Strict, so that "500" and true are refused where a number is meant; NumPy's scalars and 1e3 are welcome.
+Whole = Annotated[int, BeforeValidator(_whole), Field(strict=True)]
+Real = Annotated[float, BeforeValidator(_real), Field(strict=True)]
+Flag = Annotated[bool, Field(strict=True)]
+Positive = Annotated[Real, Field(gt=0)]
+NonNegative = Annotated[Real, Field(ge=0)]
+Count = Annotated[Whole, Field(gt=0)]
+Fraction = Annotated[Real, Field(gt=0, le=1)]
+
+
+class Loss(Frozen):
+    """ℓ = factor · reduce_i ‖P(o_i − y_i)‖² or cross-entropy, with every convention named.
+
+    `projection` removes the mean over samples (Li₂'s P₁⊥), over outputs (its released code, CoGO) or nothing;
+    `reduction` is over samples; outputs are always summed.
+    """
+
+    kind: Literal["mse", "cross_entropy"] = "mse"
+    projection: Literal["samples", "outputs", "none"] = "outputs"
+    reduction: Literal["mean", "sum"] = "mean"
+    factor: Positive = 1.0
+
+
+class Schedule(Frozen):
+    """Multiplier of the learning rate over steps: linear warm-up, then `shape` down to `final`."""
+
+    shape: Literal["constant", "cosine", "linear"] = "constant"
+    warmup: Annotated[Whole, Field(ge=0)] = 0
+    final: NonNegative = 0.0
+
+    @model_validator(mode="after")
+    def _effective(self) -> "Schedule":
+        if self.shape == "constant" and self.final:
+            raise ValueError('final belongs to shape = "linear" or "cosine"; a constant schedule has none')
+        return self
+
+
+class Optimizer(Frozen):
+    """An optax optimizer and its schedule.
+
+    `decay="coupled"` adds wd·θ to the gradient (L2), as `"auto"` does for SGD and Adam; `"decoupled"` adds it to
+    the update, as `"auto"` does for AdamW and Muon. `momentum` is that of SGD (default 0) or Muon (default 0.95).
+    `layer_rates` multiplies the learning rate of a parameter named as in the model (`W`, `V`, `weights.0`, …).
+    An epoch of mini-batches visits the rows in a new order and leaves out the last n mod `batch_size` of it.
+    """
+
+    name: Literal["sgd", "adam", "adamw", "muon"] = "adam"
+    learning_rate: Positive = 1e-3
+    weight_decay: NonNegative = 0.0
+    decay: Literal["auto", "coupled", "decoupled"] = "auto"
+    momentum: Annotated[Real, Field(ge=0, lt=1)] | None = None
+    beta1: Annotated[Real, Field(ge=0, lt=1)] = 0.9
+    beta2: Annotated[Real, Field(ge=0, lt=1)] = 0.999
+    epsilon: Positive = 1e-8
+    schedule: Schedule = Schedule()
+    layer_rates: dict[str, NonNegative] = Field(default_factory=dict)
+    batch_size: Count | None = None
+
+    @model_validator(mode="after")
+    def _effective(self) -> "Optimizer":
+        if self.momentum is not None and self.name not in ("sgd", "muon"):
+            raise ValueError(f'momentum belongs to name = "sgd" or "muon"; {self.name} has beta1')
+        fields = type(self).model_fields
+        unused = [f for f in ("beta1", "beta2", "epsilon") if getattr(self, f) != fields[f].default]
+        if self.name == "sgd" and unused:
+            raise ValueError(f'{", ".join(unused)} belong to name = "adam", "adamw" or "muon"; sgd has momentum')
+        return self
+
+
+class Recording(Frozen):
+    """At which steps observables are taken: every `every`, or `points` log-spaced ones, ends included."""
+
+    every: Count | None = 10
+    points: Count | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _points_replace_every(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("points") is not None:
+            return {"every": None, **data}
+        return data
+
+    @model_validator(mode="after")
+    def _one_spacing(self) -> "Recording":
+        if (self.every is None) == (self.points is None):
+            raise ValueError("give either every (linear spacing) or points (log spacing), not both")
+        return self
+
+    def steps(self, last: int) -> RecordedSteps:
+        """The recorded steps 0 = s₀ < … < s_r = last, a sequence that holds none of them in memory.
+
+        >>> tuple(Recording(every=4).steps(10))
+        (0, 4, 8, 10)
+        >>> tuple(Recording(points=4).steps(100))
+        (0, 1, 5, 22, 100)
+        """
+        return EverySteps(last, self.every or 1) if self.points is None else LogSteps(last, self.points)
+
+
+class Stop(Frozen):
+    """Stop a run when an observable crosses a level at a recorded step."""
+
+    observable: str
+    at_least: Real | None = None
+    at_most: Real | None = None
+
+    @model_validator(mode="after")
+    def _one_level(self) -> "Stop":
+        if (self.at_least is None) == (self.at_most is None):
+            raise ValueError("give exactly one of at_least and at_most")
+        return self
+
+    def reached(self, value: float) -> bool:
+        """Whether `value` is at or beyond the level.
+
+        >>> Stop(observable="test_accuracy", at_least=0.99).reached(1.0)
+        True
+        """
+        return value >= self.at_least if self.at_least is not None else value <= self.at_most  # type: ignore[operator]
+
+
+class Split(Frozen):
+    """Which rows train: a fraction or a count, drawn with the run's seed, if asked equally from each target.
+
+    With neither, all rows train:
+
+    >>> Split()
+    Split(fraction=1.0, count=None, stratified=False)
+    """
+
+    fraction: Fraction | None = None
+    count: Count | None = None
+    stratified: Flag = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all_rows(cls, data: Any) -> Any:
+        if isinstance(data, dict) and data.get("fraction") is None and data.get("count") is None:
+            return {**data, "fraction": 1.0}
+        return data
+
+    @model_validator(mode="after")
+    def _one_size(self) -> "Split":
+        if self.fraction is not None and self.count is not None:
+            raise ValueError("give either fraction or count, not both")
+        return self
+
+
+# Of each pair a spec holds only one, so overriding one clears the other.
+ALTERNATIVES = (("every", "points"), ("fraction", "count"), ("at_least", "at_most"))
+
+
+class _Task(Frozen):
+    """What the tasks share: `{stratified: true}` alone keeps the size of the task's default split."""
+
+    @field_validator("split", mode="before", check_fields=False)
+    @classmethod
+    def _keep_the_size(cls, split: Any) -> Any:
+        if isinstance(split, dict) and split.get("fraction") is None and split.get("count") is None:
+            return {**split, "fraction": cls.model_fields["split"].default.fraction}
+        return split
+
+
+class GroupTask(_Task):
+    """Predict g₁ g₂ … g_k in a finite group, from concatenated one-hot, summed one-hot or template inputs."""
+
+    kind: Literal["group"] = "group"
+    group: str = "Z71"
+    factors: Annotated[Whole, Field(ge=2)] = 2
+    encoding: Literal["onehot", "summed", "template"] = "onehot"
+    template: tuple[Real, ...] | None = None
+    label_noise: Annotated[Real, Field(ge=0, lt=1)] = 0.0
+    split: Split = Split(fraction=0.4)
+
+
+class ParityTask(_Task):
+    """y = ∏_{i<k} x_i on random signs x ∈ {±1}^d."""
+
+    kind: Literal["parity"] = "parity"
+    dimension: Count = 50
+    degree: Count = 2
+    samples: Count = 1000
+    split: Split = Split(fraction=0.5)
+
+    @model_validator(mode="after")
+    def _possible(self) -> "ParityTask":
+        if self.degree > self.dimension:
+            raise ValueError(f"degree must be at most dimension = {self.dimension}")
+        if self.split.count is not None and self.split.count > self.samples:
+            raise ValueError(f"split.count must be at most samples = {self.samples}")
+        return self
+
+
+class ArraysTask(_Task):
+    """Arrays a user brings, in an `.npz` file with `X` and `y`; they enter the identity by digest."""
+
+    kind: Literal["arrays"] = "arrays"
+    path: str
+    digest: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+    split: Split = Split(fraction=0.8)
+
+
+TaskSpec = Annotated[GroupTask | ParityTask | ArraysTask, Field(discriminator="kind")]
+
+
+class TwoLayerModel(Frozen):
+    """ŷ = σ(xW)V. `init` draws W and V; `scale` multiplies both."""
+
+    kind: Literal["two_layer"] = "two_layer"
+    width: Count = 2048
+    activation: str = "quadratic"
+    init: Literal["uniform_fan_in", "normal_fan_in", "normal"] = "uniform_fan_in"
+    scale: Positive = 1.0
+    bias: Flag = False
+
+
+class DeepModel(Frozen):
+    """A deep perceptron; with `residual`, hidden layers of equal width compute x ← σ(x + xL)."""
+
+    kind: Literal["deep"] = "deep"
+    widths: Annotated[tuple[Count, ...], Field(min_length=1)] = (512, 512)
+    activation: str = "relu"
+    init: Literal["uniform_fan_in", "normal_fan_in", "normal"] = "uniform_fan_in"
+    scale: Positive = 1.0
+    residual: Flag = False
+    bias: Flag = False
+
+
+ModelSpec = Annotated[TwoLayerModel | DeepModel, Field(discriminator="kind")]
+
+
+class RunSpec(Frozen):
+    """One training run, from which it can be repeated bit for bit on one machine.
+
+    In a mapping, a task or a model without `kind` is of the default kind:
+
+    >>> RunSpec.model_validate({"task": {"group": "Z23"}}).task.kind
+    'group'
+    """
+
+    name: str = ""
+    task: TaskSpec = GroupTask()
+    model: ModelSpec = TwoLayerModel()
+    loss: Loss = Loss()
+    optimizer: Optimizer = Optimizer()
+    steps: Count = 500
+    recording: Recording = Recording()
+    stop: tuple[Stop, ...] = ()
+    snapshots: Annotated[Whole, Field(ge=0)] = 0
+    lenses: tuple[str, ...] = ()
+    seed: Annotated[Whole, Field(ge=0, lt=2**32)] = 0
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_kinds(cls, data: Any) -> Any:
+        if not isinstance(data, dict):
+            return data
+        return {name: cls._with_kind(name, part) for name, part in data.items()}
+
+    @classmethod
+    def _with_kind(cls, name: Any, part: Any) -> Any:
+        if name in ("task", "model") and isinstance(part, dict) and "kind" not in part:
+            return {"kind": cls.model_fields[name].default.kind, **part}
+        return part

@@ -1,0 +1,203 @@
+"""Specs from TOML and JSON files, from mappings and from `field=value` words, and back to TOML."""
+
+import copy
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from firstlight.records._explain import SpecError, explain, locate
+from firstlight.records._identity import changed_fields
+from firstlight.records._parsing import DEEPEST, parse_json, parse_toml, require_plain
+from firstlight.records._shorten import shorten
+from firstlight.records._spec import ALTERNATIVES, RunSpec
+
+
+def spec_from_mapping(mapping: Mapping[str, Any]) -> RunSpec:
+    """A spec from plain nested values; a `SpecError` has one line per wrong field.
+
+    >>> spec_from_mapping({"optimizer": {"lerning_rate": 0.1}})
+    Traceback (most recent call last):
+    firstlight.records._explain.SpecError: optimizer.lerning_rate: unknown field (got 0.1);
+      did you mean optimizer.learning_rate?
+    """
+    values = dict(mapping)
+    _require_plain(values)
+    try:
+        return RunSpec.model_validate(values)
+    except ValidationError as error:
+        raise explain(error, RunSpec) from None
+
+
+def load_spec(path: str | os.PathLike[str]) -> RunSpec:
+    """The spec in a `.toml` or `.json` file."""
+    file = Path(path)
+    values = read_mapping(file, "a spec")
+    try:
+        return spec_from_mapping(values)
+    except SpecError as error:
+        raise SpecError([f"{file}: {problem}" for problem in error.problems]) from None
+
+
+def read_mapping(file: Path, what: str) -> dict[str, Any]:
+    """The table in a `.toml` or `.json` file; a `SpecError` says what is wrong with the file."""
+    readers = {".toml": parse_toml, ".json": parse_json}
+    reader = readers.get(file.suffix.lower())
+    if reader is None:
+        raise SpecError([f"{file}: {what} is a .toml or a .json file; got {file.suffix or 'no suffix'}"])
+    try:
+        # A pipe or a device would be waited for, without end.
+        if file.exists() and not file.is_file():
+            raise SpecError([f"{file}: {what} is a .toml or a .json file; got a folder, a pipe or a device"])
+        values = reader(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise SpecError([f"{file}: cannot be read ({error.strerror})"]) from None
+    except SpecError:
+        raise
+    except ValueError as error:  # both parsers and the decoder raise its subclasses, with line and column
+        said = shorten(str(error), 300)
+        raise SpecError([f"{file}: is not valid {file.suffix[1:].upper()}: {said}"]) from None
+    if not isinstance(values, dict):
+        raise SpecError([f"{file}: {what} is a table of fields; got {type(values).__name__}"])
+    return values
+
+
+def apply_overrides(spec: RunSpec | Mapping[str, Any], overrides: Sequence[str]) -> RunSpec:
+    """The spec with fields replaced by `path=value`; values are TOML, and text that is not TOML is a string.
+
+    Naming another `kind` drops what the old kind had by default; what was set on purpose must fit the new.
+
+    >>> spec = apply_overrides(RunSpec(), ["task.group=Z23", "model.kind=deep", "model.widths=64,64"])
+    >>> spec.task.group, spec.model.widths
+    ('Z23', (64, 64))
+    """
+    values = changed_fields(spec) if isinstance(spec, RunSpec) else copy.deepcopy(dict(spec))
+    texts = dict(_split(override) for override in overrides)
+    for path, text in texts.items():
+        _assign(values, path.split("."), _parse(text), texts)
+    _require_plain(values)
+    try:
+        return RunSpec.model_validate(values)
+    except ValidationError as error:
+        for problem in error.errors(include_url=False):
+            path = locate(RunSpec, problem["loc"]).path
+            if path in texts and problem["type"] in _READINGS:
+                _assign(values, path.split("."), _READINGS[problem["type"]](texts[path]), texts)
+    return spec_from_mapping(values)
+
+
+def dump_toml(spec: RunSpec, *, full: bool = False) -> str:
+    """The spec as TOML that `load_spec` reads back to the same spec; `full` writes the defaults too.
+
+    >>> print(dump_toml(RunSpec(seed=3, optimizer={"learning_rate": 0.01})), end="")
+    seed = 3
+    <BLANKLINE>
+    [optimizer]
+    learning_rate = 0.01
+    """
+    values = spec.model_dump() if full else changed_fields(spec)
+    return "\n".join(_table(values, ())).lstrip("\n") + "\n"
+
+
+# A name made of digits, or a list written a,b,c: read again once the field is known to want text or a list.
+_READINGS = {
+    "string_type": lambda text: text,
+    "tuple_type": lambda text: [_parse(part.strip()) for part in text.split(",")],
+}
+
+
+def _require_plain(values: Mapping[str, Any]) -> None:
+    try:
+        require_plain(values)
+    except ValueError as error:
+        raise SpecError([str(error)]) from None
+
+
+def _split(override: str) -> tuple[str, str]:
+    path, equals, text = override.partition("=")
+    if path.count(".") > DEEPEST:
+        raise SpecError([f"override {shorten(path, 80)!r}: a field lies at most {DEEPEST} tables deep"])
+    if not equals or not path.strip():
+        raise SpecError(
+            [f"override {shorten(override)!r}: write it as field=value, such as optimizer.learning_rate=0.01"]
+        )
+    return path.strip(), text.strip()
+
+
+def _parse(text: str) -> Any:
+    try:
+        return parse_toml(f"value = {text}")["value"]
+    except (ValueError, KeyError):
+        pass
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _assign(values: Any, keys: Sequence[str], value: Any, chosen: Mapping[str, str]) -> None:
+    prefix = ".".join(keys[:-1])
+    for depth, key in enumerate(keys[:-1]):
+        values = _descend(values, key, ".".join(keys[: depth + 1]))
+    key: Any = keys[-1]
+    if isinstance(values, list):
+        values[_index(values, key, ".".join(keys))] = value
+        return
+    for pair in ALTERNATIVES:
+        other = pair[1 - pair.index(key)] if key in pair else ""
+        if other and f"{prefix}.{other}" not in chosen:
+            values.pop(other, None)
+    values[key] = value
+
+
+def _descend(values: Any, key: str, path: str) -> Any:
+    if isinstance(values, list):
+        return values[_index(values, key, path)]
+    if isinstance(values.get(key), tuple):
+        values[key] = list(values[key])
+    if not isinstance(values.get(key), dict | list):
+        values[key] = {}
+    return values[key]
+
+
+def _index(values: list[Any], key: str, path: str) -> int:
+    if key.isdecimal() and int(key) < len(values):
+        return int(key)
+    raise SpecError([f"{path}: there is no item {key}; the list has {len(values)} (the first is 0)"])
+
+
+def _table(values: Mapping[str, Any], path: tuple[str, ...]) -> list[str]:
+    scalars = {key: value for key, value in values.items() if not isinstance(value, dict) and value is not None}
+    tables = {key: value for key, value in values.items() if isinstance(value, dict)}
+    lines = [f"{_key(key)} = {_value(value)}" for key, value in scalars.items()]
+    if path and (lines or not tables):
+        lines = ["", f"[{'.'.join(map(_key, path))}]", *lines]
+    for key, value in tables.items():
+        lines += _table(value, (*path, key))
+    return lines
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, dict):
+        inside = (f"{_key(key)} = {_value(item)}" for key, item in value.items() if item is not None)
+        return f"{{ {', '.join(inside)} }}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_value, value))}]"
+    if isinstance(value, str):
+        return _text(value)
+    return json.dumps(value)
+
+
+def _key(key: str) -> str:
+    bare = key.isascii() and key.replace("_", "").replace("-", "").isalnum()
+    return key if bare else _text(key)
+
+
+def _text(text: str) -> str:
+    # JSON escapes all that TOML asks for, except DEL.
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,0 +1,162 @@
+"""Runs inside the database: a finished one is a row, one in progress is a row and a log of observations."""
+
+import json
+import sqlite3
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from firstlight.records._canonical import canonical_json
+from firstlight.records._run import RunRecord
+from firstlight.records._shorten import shorten
+from firstlight.records._store._blobs import SAFETENSORS, pack, unpack
+from firstlight.records._store._errors import Damage, StoreError, require_types
+from firstlight.records._table import Row, Table
+
+
+def find(connection: sqlite3.Connection, key: str) -> str:
+    """The id of the one run whose id begins with `key`."""
+    pattern = (key, key + "g")  # ids are hexadecimal, so all that begin with key lie between these
+    found = [id for (id,) in connection.execute("SELECT id FROM runs WHERE id >= ? AND id < ? LIMIT 5", pattern)]
+    if len(found) == 1:
+        return found[0]
+    if found and key:
+        shown = ", ".join(id[:12] for id in found)
+        raise StoreError(f"several runs begin with {key!r} ({shown}, …); give more digits.")
+    raise StoreError(f"no run in this store has an id that begins with {key!r}; `firstlight runs list` shows them.")
+
+
+def status(connection: sqlite3.Connection, id: str) -> str | None:
+    """How the run stands, or None when it is not there."""
+    row = connection.execute("SELECT status FROM runs WHERE id = ?", (id,)).fetchone()
+    return row and row[0]
+
+
+def listing(connection: sqlite3.Connection) -> list[tuple[str, str]]:
+    """Id and status of every run, in the order they were written."""
+    found = connection.execute("SELECT id, status FROM runs NOT INDEXED ORDER BY rowid").fetchall()
+    # The table and its index are two lists of the same runs; a damaged page drops a run from one of them.
+    if len(found) != connection.execute("SELECT count(*) FROM runs INDEXED BY sqlite_autoindex_runs_1").fetchone()[0]:
+        raise Damage("the table of runs and its index disagree")
+    for row in found:
+        require_types("runs", row, str, str)
+    return found
+
+
+def insert(connection: sqlite3.Connection, record: RunRecord, *, in_progress: bool = False) -> None:
+    """Write the record in place of whatever the store holds of this run."""
+    delete(connection, record.id)
+    data = None if in_progress else pack(record.table.arrays)
+    text = canonical_json(record.model_dump(exclude={"table"}))
+    row = (record.id, record.status, text, data, record.digest, 0 if in_progress else None)
+    connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?)", row)
+    _link(connection, record)
+
+
+def update(connection: sqlite3.Connection, record: RunRecord) -> None:
+    """Rewrite the record of a run in progress, leaving its observations."""
+    text = canonical_json(record.model_dump(exclude={"table"}))
+    connection.execute("UPDATE runs SET record = ?, digest = ? WHERE id = ?", (text, record.digest, record.id))
+    connection.execute("DELETE FROM links WHERE owner = ?", (f"run:{record.id}",))
+    _link(connection, record)
+
+
+def delete(connection: sqlite3.Connection, id: str) -> None:
+    """Remove every trace of the run but its files."""
+    connection.execute("DELETE FROM runs WHERE id = ?", (id,))
+    connection.execute("DELETE FROM rows WHERE run = ?", (id,))
+    connection.execute("DELETE FROM links WHERE owner = ?", (f"run:{id}",))
+
+
+def files(connection: sqlite3.Connection, id: str) -> set[str]:
+    """The names of the files that the run needs."""
+    return {name for (name,) in connection.execute("SELECT blob FROM links WHERE owner = ?", (f"run:{id}",))}
+
+
+def unlinked(connection: sqlite3.Connection, names: set[str]) -> list[str]:
+    """Those of the files that no record needs."""
+    query = "SELECT 1 FROM links WHERE blob = ?"
+    return [name for name in sorted(names) if not connection.execute(query, (name,)).fetchone()]
+
+
+def load(connection: sqlite3.Connection, id: str) -> RunRecord:
+    """The whole record, checked against its digest."""
+    row = connection.execute("SELECT * FROM runs WHERE id = ?", (id,)).fetchone()
+    if row is None:
+        raise Damage(f"run {id[:12]} is listed but not there")
+    record, observed = decode(row), row[5]
+    if observed is None:
+        return record
+    rows = observations(connection, id)
+    if len(rows) != observed:
+        raise Damage(f"run {id[:12]} has {len(rows)} of its {observed} observations")
+    return record.model_copy(update={"table": Table.from_rows(rows)})
+
+
+def decode(row: Sequence[Any]) -> RunRecord:
+    """A stored record, checked against its digest; that of a run in progress has no observations yet."""
+    require_types("runs", row, str, str, str, bytes | None, str, int | None)
+    id, status, text, data, digest, _ = row
+    try:
+        table = Table() if data is None else Table.from_arrays(unpack(data))
+        record = RunRecord.model_validate({**json.loads(text), "table": table})
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise Damage(f"run {id[:12]} cannot be read ({str(error).splitlines()[0]})") from None
+    if (record.digest, record.id, record.status) != (digest, id, status):
+        raise Damage(f"run {id[:12]} does not match its digest")
+    return record
+
+
+def observations(connection: sqlite3.Connection, id: str) -> list[Row]:
+    """The rows of a run in progress, in the order of steps."""
+    query = "SELECT run, step, scalars, arrays, checksum FROM rows WHERE run = ? ORDER BY step"
+    return [decode_row(row) for row in connection.execute(query, (id,))]
+
+
+def decode_row(row: Sequence[Any]) -> Row:
+    """A stored observation, checked."""
+    require_types("rows", row, str, int, str, bytes | None, int)
+    id, step, scalars, arrays, found = row
+    if checksum(id, step, scalars, arrays) != found:
+        raise Damage(f"run {id[:12]} at step {step} does not match its checksum")
+    try:
+        values: dict[str, Any] = {name: float(value) for name, value in json.loads(scalars).items()}
+        return step, {**values, **(unpack(arrays) if arrays else {})}
+    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise Damage(f"run {id[:12]} at step {step} cannot be read ({shorten(str(error), 80)})") from None
+
+
+def append(connection: sqlite3.Connection, id: str, rows: Sequence[Row]) -> None:
+    """Add observations; one at a step that is there already replaces it."""
+    encoded = [(id, step, *_encode(values)) for step, values in rows]
+    statement = "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?)"
+    connection.executemany(statement, [(*row, checksum(*row)) for row in encoded])
+    _count(connection, id)
+
+
+def checksum(*parts: Any) -> int:
+    """CRC-32 of the parts, which tells a flipped bit from a written one."""
+    total = 0
+    for part in parts:
+        content = part if isinstance(part, bytes) else repr(part).encode()
+        total = zlib.crc32(content, zlib.crc32(b"%d:" % len(content), total))
+    return total
+
+
+def _count(connection: sqlite3.Connection, id: str) -> None:
+    # Told apart from a row that a damaged page has swallowed.
+    count = "SELECT count(*) FROM rows WHERE run = ?"
+    connection.execute(f"UPDATE runs SET observed = ({count}) WHERE id = ?", (id, id))
+
+
+def _link(connection: sqlite3.Connection, record: RunRecord) -> None:
+    links = [(f"run:{record.id}", digest + SAFETENSORS) for digest in record.weights.values()]
+    connection.executemany("INSERT OR IGNORE INTO links VALUES (?, ?)", links)
+
+
+def _encode(values: Mapping[str, Any]) -> tuple[str, bytes | None]:
+    scalars = {name: float(value) for name, value in values.items() if np.ndim(value) == 0}
+    arrays = {name: value for name, value in values.items() if name not in scalars}
+    return canonical_json(scalars), pack(arrays) if arrays else None

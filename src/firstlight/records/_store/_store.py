@@ -1,0 +1,301 @@
+"""The store: runs, claims, fits and figures in one SQLite file, arrays in a folder beside it."""
+
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+
+from firstlight.records._base import Record
+from firstlight.records._claim import ClaimRecord, ClaimScale
+from firstlight.records._fit import FitRecord
+from firstlight.records._identity import run_id
+from firstlight.records._run import RunRecord
+from firstlight.records._spec import RunSpec
+from firstlight.records._status import RunStatus
+from firstlight.records._store import _documents, _runs
+from firstlight.records._store._blobs import SAFETENSORS, blobs_of, pack, unpack
+from firstlight.records._store._database import open_reader, open_writer, require_a_store
+from firstlight.records._store._errors import StoreError, damaged
+from firstlight.records._store._integrity import IntegrityReport, inspect
+from firstlight.records._store._lock import WriterLock
+from firstlight.records._store._path import locate, require_own_folders
+from firstlight.records._store._stream import RunHandle, remove_unlinked
+from firstlight.records._table import Row
+from firstlight.records.figure import FigureData
+
+R = TypeVar("R", bound=Record)
+
+
+class Store:
+    """Records that survive: each is there whole or not at all, whatever happens to the process that writes.
+
+    One process opens the store with `mode="rw"`; any number read it at the same time with `mode="r"`.
+    `wait` is how many seconds to wait for a process that writes it; readers never wait. `path` is the file that the
+    given name leads to, absolute and with every symbolic link followed.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with Store(f"{folder.name}/runs.sqlite", "rw") as store:
+    ...     with store.open_run(RunSpec(seed=1)) as run:
+    ...         run.append(0, {"loss": 1.0})
+    ...         run.append(10, {"loss": 0.25})
+    ...         record = run.finish("finished", weights={"final": {"W": np.eye(2)}})
+    >>> with Store(f"{folder.name}/runs.sqlite") as store:
+    ...     store.get_run(record.id[:8]).table["loss"].tolist(), store.weights(record.id)["W"].shape
+    ([1.0, 0.25], (2, 2))
+    >>> folder.cleanup()
+    """
+
+    def __init__(self, path: str | os.PathLike[str], mode: Literal["r", "rw"] = "r", *, wait: float = 0.0) -> None:
+        if mode not in ("r", "rw"):
+            raise ValueError(f"mode is 'r' or 'rw'; got {mode!r}")
+        self.path = locate(path)
+        self.mode = mode
+        self._blobs = blobs_of(self.path)
+        self._handles: dict[str, RunHandle] = {}
+        self._lock: WriterLock | None = None
+        if mode == "r":
+            self._database = open_reader(self.path)
+            return
+        # All that can be refused is refused before the lock creates a file.
+        require_own_folders(self.path)
+        require_a_store(self.path)
+        self._lock = WriterLock(self.path, wait)
+        try:
+            self._database = open_writer(self.path, self._lock.require_held)
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def put_run(
+        self,
+        record: RunRecord,
+        weights: Mapping[str, Mapping[str, np.ndarray]] | None = None,
+        *,
+        replace: bool = False,
+    ) -> RunRecord:
+        """Write a whole run once and return what the store now holds of it.
+
+        A run that is there and `finished` stays unless `replace`; one that ended otherwise gives way.
+        `weights` maps a name such as `final` to named arrays.
+        """
+        self._require_closed(record.id)
+        with self._writing() as connection:
+            if _runs.status(connection, record.id) == "finished" and not replace:
+                return _runs.load(connection, record.id)
+            old = _runs.files(connection, record.id)
+            blobs = {name: self._blobs.put(pack(arrays)) for name, arrays in (weights or {}).items()}
+            digests = {name: blob.removesuffix(SAFETENSORS) for name, blob in blobs.items()}
+            self._require_files(record.weights, given=digests)
+            if digests:
+                kept = {"weights": {**record.weights, **digests}}
+                record = RunRecord.model_validate({**dict(record), **kept})
+            _runs.insert(connection, record)
+        remove_unlinked(self._database, self._blobs, old)
+        return record
+
+    def open_run(self, spec: RunSpec, *, restart: bool = False, rows: Sequence[Row] = ()) -> RunHandle:
+        """Begin a run, in place of one that ended otherwise than `finished`, or of any with `restart`.
+
+        `rows` are observations that it begins with, such as those of the run it takes the place of: the store shows
+        the old rows or the new ones, and never neither.
+        """
+        record = RunRecord(spec=spec, status="interrupted", message="not finished")
+        self._require_closed(record.id)
+        with self._writing() as connection:
+            if _runs.status(connection, record.id) == "finished" and not restart:
+                raise StoreError(
+                    f"run {record.id[:12]} is already finished; read it with get_run, or pass restart=True."
+                )
+            old = _runs.files(connection, record.id)
+            _runs.insert(connection, record, in_progress=True)
+            handle = RunHandle(self._database, self._blobs, record)
+            for step, values in rows:
+                handle.append(step, values)
+            if rows:
+                handle.commit()
+        remove_unlinked(self._database, self._blobs, old)
+        self._handles[record.id] = handle
+        return handle
+
+    def get_run(self, run: str | RunSpec) -> RunRecord:
+        """The record of a run, named by its spec, its id or the first digits of its id."""
+        with self._database.read() as connection:
+            return _runs.load(connection, self._id(connection, run))
+
+    def run_status(self, run: str | RunSpec) -> RunStatus | None:
+        """How a run ended, without reading it; None when it is not there."""
+        id = run_id(run) if isinstance(run, RunSpec) else run
+        with self._database.read() as connection:
+            return _runs.status(connection, id)  # type: ignore[return-value]
+
+    def run_ids(self, status: RunStatus | None = None) -> list[str]:
+        """The ids of all runs, or of those with a status, in the order they were written."""
+        with self._database.read() as connection:
+            return [id for id, found in _runs.listing(connection) if status in (found, None)]
+
+    def runs(self, status: RunStatus | None = None) -> list[RunRecord]:
+        """All records, or those with a status, as of one moment."""
+        with self._database.read() as connection:
+            return [_runs.load(connection, id) for id in self.run_ids(status)]
+
+    def runs_frame(self):
+        """A data frame with one row per run: how it went, the fields of its spec, its summary."""
+        from firstlight.records._store import _frames
+
+        return _frames.runs_frame(self.runs())
+
+    def weights(self, run: str | RunSpec, name: str = "final") -> dict[str, np.ndarray]:
+        """The arrays kept under a name with a run."""
+        record = self.get_run(run)
+        if name not in record.weights:
+            kept = ", ".join(record.weights) or "nothing"
+            raise StoreError(f"run {record.id[:12]} kept no weights under {name!r}; it kept {kept}.")
+        try:
+            return unpack(self._blobs.read(record.weights[name] + SAFETENSORS))
+        except StoreError:
+            # A writer may have replaced the run between our two looks.
+            if self.get_run(run).weights == record.weights:
+                raise
+            return self.weights(run, name)
+
+    def delete_run(self, run: str | RunSpec) -> str:
+        """Remove a run with its files and return its id."""
+        with self._writing() as connection:
+            id = self._id(connection, run)
+            self._require_closed(id)
+            old = _runs.files(connection, id)
+            _runs.delete(connection, id)
+        remove_unlinked(self._database, self._blobs, old)
+        return id
+
+    def export_run(self, run: str | RunSpec, directory: str | os.PathLike[str]) -> Path:
+        """Write a run as JSON, TOML, CSV and safetensors files, which need no firstlight to be read."""
+        from firstlight.records._store import _export
+
+        return _export.export_run(self.get_run(run), self._blobs, Path(directory))
+
+    def put_claim(self, record: ClaimRecord) -> None:
+        """Add the outcome of a check; earlier ones stay."""
+        with self._writing() as connection:
+            _documents.insert_claim(connection, record)
+
+    def get_claim(self, id: str, scale: ClaimScale | None = None) -> ClaimRecord:
+        """The latest outcome of a claim, at a scale or at any."""
+        query = "SELECT record, digest, max(rowid) FROM claims WHERE id = ? AND ? IN (scale, '') GROUP BY id"
+        found = self._parsed(ClaimRecord, query, (id, scale or ""))
+        if not found:
+            raise StoreError(f"this store has no outcome of claim {id!r}; `firstlight reproduce {id}` makes one.")
+        return found[0]
+
+    def claims(self, *, latest: bool = True) -> list[ClaimRecord]:
+        """The latest outcome of each claim at each scale, or all of them."""
+        of = "GROUP BY id, scale" if latest else "GROUP BY rowid"
+        query = f"SELECT record, digest, max(rowid) FROM claims {of} ORDER BY max(rowid)"
+        return self._parsed(ClaimRecord, query)
+
+    def claims_frame(self):
+        """A data frame with one row per claim and scale: the latest outcomes."""
+        from firstlight.records._store import _frames
+
+        return _frames.claims_frame(self.claims())
+
+    def put_fit(self, record: FitRecord) -> None:
+        """Add the outcome of fitting an estimator."""
+        with self._writing() as connection:
+            _documents.insert_fit(connection, record)
+
+    def fits(self) -> list[FitRecord]:
+        """All fits, in the order they were written."""
+        return self._parsed(FitRecord, "SELECT record, digest, rowid FROM fits ORDER BY rowid")
+
+    def put_figure(self, figure: FigureData) -> str:
+        """Keep what a figure shows and return its digest."""
+        with self._writing() as connection:
+            _documents.insert_figure(connection, self._blobs, figure)
+        return figure.digest
+
+    def get_figure(self, digest: str) -> FigureData:
+        """What a figure shows, by its digest."""
+        with self._database.read() as connection:
+            query = "SELECT digest, header, blob FROM figures WHERE digest = ?"
+            row = connection.execute(query, (digest,)).fetchone()
+            if row is None:
+                raise StoreError(f"no figure with the digest {digest[:12]} is in this store.")
+            return _documents.figure(self._blobs, *row)
+
+    def integrity_check(self) -> IntegrityReport:
+        """Read everything and compare it with its digests."""
+        return inspect(self.path, self._database, self._blobs)
+
+    def collect_garbage(self) -> tuple[str, ...]:
+        """Delete files that no record needs, such as those a killed writer left, and return their names."""
+        with self._writing():
+            report = self.integrity_check()
+            if report.database or report.records:
+                # In a damaged store, a file that nobody seems to need may be all that is left of a record.
+                raise damaged(self.path, (report.database + report.records)[0])
+            for name in report.orphans:
+                self._blobs.remove(name)
+            leftovers = [path.name for path in self._blobs.sweep()]
+        return (*report.orphans, *leftovers)
+
+    def vacuum(self) -> None:
+        """Collect garbage and give the space of deleted records back to the disk."""
+        self.collect_garbage()
+        self._database.execute("VACUUM")
+
+    def close(self) -> None:
+        """Commit what open runs have buffered and let the next writer in."""
+        with ExitStack() as stack:
+            if self._lock:
+                stack.callback(self._lock.release)
+                self._lock = None
+            stack.callback(self._database.close)
+            # One that cannot be committed does not keep the others from it.
+            for handle in self._handles.values():
+                stack.push(handle)
+
+    def __enter__(self) -> "Store":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.path)!r}, {self.mode!r})"
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        self._require_writer()
+        with self._database.write() as connection:
+            yield connection
+
+    def _require_writer(self) -> None:
+        if self.mode != "rw":
+            raise StoreError(f"the store {self.path} is open for reading; open it with mode='rw' to write.")
+
+    def _require_closed(self, id: str) -> None:
+        if id in self._handles and self._handles[id].is_open:
+            raise StoreError(f"run {id[:12]} is open in this process; finish it first.")
+
+    def _require_files(self, weights: Mapping[str, str], given: Mapping[str, str]) -> None:
+        for name in weights.keys() - given.keys():
+            problem = self._blobs.problem(weights[name] + SAFETENSORS)
+            if problem:
+                raise StoreError(f"the weights {name!r} of the record are {problem} in this store; pass the arrays.")
+
+    def _id(self, connection: sqlite3.Connection, run: str | RunSpec) -> str:
+        return _runs.find(connection, run_id(run) if isinstance(run, RunSpec) else run)
+
+    def _parsed(self, kind: type[R], query: str, arguments: tuple[Any, ...] = ()) -> list[R]:
+        with self._database.read() as connection:
+            rows = connection.execute(query, arguments).fetchall()
+            return [_documents.document(kind, text, digest) for text, digest, _ in rows]

@@ -1,0 +1,114 @@
+"""Fitted estimators as one `.safetensors` file: numbers and JSON, nothing that could be executed."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from firstlight._files import write_atomically
+from firstlight.records._layout import parse_form, read_tensors, reading
+from firstlight.records._shorten import shorten
+from firstlight.rfm._classifier import RFMClassifier
+from firstlight.rfm._form import Header, Words, check, labels
+from firstlight.rfm._regressor import RFMRegressor
+from firstlight.rfm._solvers.kernels import KERNELS
+from firstlight.rfm._tables.table import Scaling
+
+_KEY = "firstlight.rfm"
+_SCHEMA = 2
+_ESTIMATORS = {"RFMClassifier": RFMClassifier, "RFMRegressor": RFMRegressor}
+_WORDS = tuple(Words.model_fields)
+_NUMBERS = {"feature_matrix_", "_centres", "_beta"}
+
+
+def save(estimator: Any, path: str | os.PathLike[str]) -> Path:
+    """Write a fitted estimator, whole or not at all."""
+    from safetensors.numpy import save as pack
+
+    params, kernel = estimator.get_params(), type(estimator.kernel_).__name__.lower()
+    if kernel not in KERNELS:
+        raise ValueError(f"only the kernels {', '.join(KERNELS)} can be written to a file; got {kernel}; use pickle")
+    if not isinstance(params["kernel"], str):
+        params["kernel"], params["bandwidth"] = kernel, estimator.bandwidth_
+    params = {name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()}
+    if not isinstance(params["random_state"], int | None):
+        params["random_state"] = None
+    arrays = {name: getattr(estimator, name) for name in _NUMBERS}
+    arrays |= {"shift": estimator._scaling.shift, "spread": estimator._scaling.spread}
+    head: dict[str, Any] = {"schema": _SCHEMA, "estimator": type(estimator).__name__, "kernel": kernel}
+    head |= {"params": params, "words": {name: getattr(estimator, name) for name in _WORDS}}
+    head["history"] = json.loads(estimator.history_.to_json(orient="records", double_precision=15))
+    head["names"] = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
+    if isinstance(estimator, RFMClassifier):
+        head |= {"classes": _spelled(estimator.classes_), "classes_dtype": estimator.classes_.dtype.str}
+        head["temperature"] = estimator.temperature_
+        arrays["prior"] = estimator._prior
+    else:
+        head["one_dimensional"] = bool(estimator._one_dimensional)
+        arrays |= {"target_shift": estimator._targets.shift, "target_spread": estimator._targets.spread}
+    content = pack({name: np.ascontiguousarray(a) for name, a in arrays.items()}, {_KEY: json.dumps(head)})
+    return write_atomically(path, content)
+
+
+def _spelled(classes: np.ndarray) -> list[Any]:
+    """The classes as JSON can hold them."""
+    spelled = (classes.view(np.int64) if classes.dtype.kind in "mM" else classes).tolist()
+    other = [label for label in spelled if not isinstance(label, bool | int | float | str)]
+    if other:
+        raise ValueError(
+            f"only labels that are numbers, text, dates or booleans can be written to a file; "
+            f"got {type(other[0]).__name__}; use pickle"
+        )
+    return spelled
+
+
+def load(path: str | os.PathLike[str]) -> RFMClassifier | RFMRegressor:
+    """Read an estimator that `save` wrote; it predicts the same numbers.
+
+    >>> import tempfile
+    >>> X = np.random.default_rng(0).standard_normal((30, 2))
+    >>> model = RFMRegressor(iterations=1).fit(X, X[:, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     again = load(model.save(f"{folder}/model.safetensors"))
+    >>> bool((again.predict(X) == model.predict(X)).all())
+    True
+    """
+    with reading(path, "an estimator that RFM wrote", "give a file of `save`, or fit the estimator again"):
+        metadata, arrays = read_tensors(path)
+        head = parse_form(Header, metadata.get(_KEY), _KEY)
+        check(head, arrays)
+        return _restored(head, arrays)
+
+
+def _restored(head: Header, arrays: dict[str, np.ndarray]) -> RFMClassifier | RFMRegressor:
+    import pandas as pd
+
+    made = _ESTIMATORS[head.estimator]
+    if unknown := sorted(set(head.params) ^ set(made().get_params())):
+        raise ValueError(
+            f"its parameters must be those of {head.estimator}; got {shorten(str(unknown))} besides or too few"
+        )
+    estimator = made(**head.params)
+    estimator._validate_params()
+    for name in _WORDS:
+        setattr(estimator, name, getattr(head.words, name))
+    for name in _NUMBERS:
+        setattr(estimator, name, arrays[name])
+    estimator.kernel_ = KERNELS[head.kernel](estimator.bandwidth_)
+    history = pd.DataFrame([step.model_dump() for step in head.history])
+    # A column without any number would come back as one of objects.
+    numbers = ["score", "error", "ridge", "alignment", "change", "condition"]
+    estimator.history_ = history.astype(dict.fromkeys(numbers, float))
+    estimator._scaling = Scaling(arrays["shift"], arrays["spread"])
+    estimator.n_features_in_ = len(arrays["shift"])
+    if head.names:
+        estimator.feature_names_in_ = np.array(head.names, dtype=object)
+    if isinstance(estimator, RFMClassifier):
+        estimator.classes_ = labels(head)
+        estimator.temperature_, estimator._prior = head.temperature or 1.0, arrays["prior"]
+    else:
+        estimator._one_dimensional = head.one_dimensional
+        estimator._targets = Scaling(arrays["target_shift"], arrays["target_spread"])
+    return estimator

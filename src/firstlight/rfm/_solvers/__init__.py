@@ -1,0 +1,1 @@
+"""Kernels, kernel matrices in blocks, and the linear systems of a kernel machine."""

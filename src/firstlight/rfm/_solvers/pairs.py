@@ -1,0 +1,191 @@
+"""Blocks of kernel matrices, computed by as few passes over memory as possible."""
+
+import functools
+from collections.abc import Callable, Iterable, Iterator
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from firstlight.rfm._solvers.kernels import Kernel
+from firstlight.rfm._solvers.threads import in_parallel
+
+Rows = Float[np.ndarray, "n d"]
+Others = Float[np.ndarray, "m d"]
+Metric = Float[np.ndarray, "d d"]
+Pairs = Float[np.ndarray, "n m"]
+Square = Float[np.ndarray, "n n"]
+
+_BLOCK = 1 << 18
+"""Entries worked on at a time: few enough to stay in a core's cache between two operations."""
+
+_TURNED = 128
+"""Rows that become columns at a time: twice as fast as 32 or 512."""
+
+
+def blocks(rows: int, columns: int, entries: int = _BLOCK) -> Iterator[slice]:
+    """Slices over `rows` with `entries` entries each or fewer, all of about one size.
+
+    >>> [block.stop for block in blocks(9, 10, entries=50)]
+    [5, 9]
+    """
+    most = max(1, entries // max(columns, 1))
+    step = max(1, -(-rows // max(1, -(-rows // most))))
+    return (slice(start, min(start + step, rows)) for start in range(0, rows, step))
+
+
+def arguments(kernel: Kernel, X: Rows, Z: Others, M: Metric, then: Callable[[Pairs], None] | None = None) -> Pairs:
+    r"""u for all pairs of rows: ‖x − z‖²_M = xᵀMx + zᵀMz − 2xᵀMz, or xᵀMz.
+
+    Args:
+        X: (n, d); Z: (m, d); for a radial kernel both should be centred, since the difference loses digits otherwise.
+        M: (d, d) symmetric.
+        then: is done in place to each block of rows of u, while it is in the cache.
+
+    >>> from firstlight.rfm._solvers.kernels import Gaussian
+    >>> arguments(Gaussian(), np.array([[0.0], [2.0]]), np.array([[1.0]]), np.eye(1)).ravel()
+    array([1., 1.])
+    """
+    out, fill = np.empty((len(X), len(Z)), X.dtype), _filler(kernel, X, Z, M, then)
+    in_parallel(lambda block: fill(block, out[block]), blocks(*out.shape))
+    return out
+
+
+def values(kernel: Kernel, X: Rows, Z: Others, M: Metric) -> Pairs:
+    """K(x, z) for all pairs of rows."""
+    return arguments(kernel, X, Z, M, kernel.values)
+
+
+def slopes(kernel: Kernel, X: Rows, Z: Others, M: Metric) -> Pairs:
+    """D for all pairs of rows."""
+    if not kernel.slopes_from_values:
+        return arguments(kernel, X, Z, M, kernel.slopes)
+    K = values(kernel, X, Z, M)
+    in_parallel(lambda block: kernel.slopes(K[block]), blocks(*K.shape))
+    return K
+
+
+def own_values(kernel: Kernel, X: Rows, M: Metric, out: Square) -> float:
+    """K(x, x′) of rows with each other into `out`, by half of the work; its 1-norm is returned."""
+    fill, sizes = _filler(kernel, X, X, M, kernel.values), []
+
+    def measured(block: slice, part: Pairs) -> None:
+        fill(block, part)
+        sizes.append(_column_sizes(part, block, len(out)))
+
+    _symmetric(out, measured)
+    return float(np.sum(sizes, axis=0).max())
+
+
+def own_values_and_slopes(kernel: Kernel, X: Rows, M: Metric, out: Square) -> tuple[float, Float[np.ndarray, " n"]]:
+    """K of rows with each other on and above the diagonal of `out`, D below it; K's 1-norm and D's diagonal."""
+    fill, diagonal = _filler(kernel, X, X, M, None), np.empty(len(X), out.dtype)
+
+    def write(block: slice) -> np.ndarray:
+        K = np.empty((block.stop - block.start, block.stop), out.dtype)
+        D = np.empty_like(K)
+        fill(block, K)
+        kernel.both(K, D)
+        diagonal[block] = D[:, block].diagonal()
+        out[block, : block.start] = D[:, : block.start]
+        out[block, block] = D[:, block]
+        np.copyto(out[block, block], K[:, block], where=_above(len(K)))
+        _write_turned(out, block, K)
+        return _column_sizes(K, block, len(out))
+
+    sizes = in_parallel(write, _largest_first(len(out)))
+    return float(np.sum(sizes, axis=0).max()), diagonal
+
+
+def own_slopes(kernel: Kernel, X: Rows, M: Metric, K: Square) -> None:
+    """D of rows with each other in the place of K, of which nothing above the diagonal is read."""
+
+    def from_values(block: slice, part: Pairs) -> None:
+        np.copyto(part, K[block, : block.stop])
+        _turn(part[:, block])
+        kernel.slopes(part)
+
+    _symmetric(K, from_values if kernel.slopes_from_values else _filler(kernel, X, X, M, kernel.slopes))
+
+
+def mirror(square: Square) -> None:
+    """Copy what stands below the diagonal to above it, in place.
+
+    >>> A = np.array([[1.0, 0.0], [2.0, 3.0]])
+    >>> mirror(A)
+    >>> A
+    array([[1., 2.],
+           [2., 3.]])
+    """
+    in_parallel(functools.partial(_mirror, square), blocks(len(square), 1, _TURNED))
+
+
+def _filler(
+    kernel: Kernel, X: Rows, Z: Others, M: Metric, then: Callable[[Pairs], None] | None
+) -> Callable[[slice, Pairs], None]:
+    """What writes the block of some rows of X with the first rows of Z, as many as the block has columns."""
+    XM = X @ M
+    own, other = np.zeros(0), np.zeros(0)
+    if kernel.radial:
+        own, other = np.einsum("ij,ij->i", XM, X), np.einsum("ij,ij->i", Z @ M, Z)
+        XM *= -2
+    # Where M is singular, xᵀMx may be a rounding error below 0; with it as a threshold so could u.
+    floor = 16 * float(np.finfo(X.dtype).eps) * np.maximum(own, 0)
+
+    def fill(block: slice, part: Pairs) -> None:
+        columns = part.shape[1]
+        np.matmul(XM[block], Z[:columns].T, out=part)
+        if kernel.radial:
+            part += own[block, None]
+            part += other[:columns]
+            # Of a row with itself only rounding is left, and the root of that would not be small.
+            np.copyto(part, 0, where=part <= floor[block, None])
+        if then is not None:
+            then(part)
+
+    return fill
+
+
+def _symmetric(out: Square, fill: Callable[[slice, Pairs], None]) -> None:
+    """Blocks of rows up to the diagonal, computed where they stand together in memory and written to both sides."""
+
+    def write(block: slice) -> None:
+        part = np.empty((block.stop - block.start, block.stop), out.dtype)
+        fill(block, part)
+        out[block, : block.stop] = part
+        _write_turned(out, block, part)
+
+    in_parallel(write, _largest_first(len(out)))
+
+
+def _largest_first(rows: int) -> Iterable[slice]:
+    """Blocks of rows that reach to the diagonal: the long ones begin, so that no core waits long for the last."""
+    return reversed(list(blocks(rows, rows)))
+
+
+def _column_sizes(part: np.ndarray, block: slice, columns: int) -> np.ndarray:
+    """What a block of rows up to the diagonal, and its turned copy, add to the sums of the columns' sizes."""
+    sizes, found = np.abs(part), np.zeros(columns, part.dtype)
+    found[: block.stop] = sizes.sum(axis=0)
+    found[block] += sizes[:, : block.start].sum(axis=1)
+    return found
+
+
+def _write_turned(out: Square, block: slice, part: np.ndarray) -> None:
+    """What stands left of the diagonal block of some rows, to above it."""
+    for inner in blocks(block.start, 1, _TURNED):
+        out[inner, block] = part[:, inner].T
+
+
+def _mirror(square, block):
+    square[: block.start, block] = square[block, : block.start].T
+    _turn(square[block, block])
+
+
+def _turn(inner):
+    np.copyto(inner, inner.T.copy(), where=_above(len(inner)))
+
+
+@functools.lru_cache(maxsize=16)
+def _above(rows: int) -> Bool[np.ndarray, "n n"]:
+    """Where the entries on and above a diagonal are."""
+    return np.tri(rows, dtype=bool).T

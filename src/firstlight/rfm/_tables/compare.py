@@ -1,0 +1,239 @@
+"""A table of one's own: RFM, plain kernel ridge regression and gradient boosting side by side, on the same folds."""
+
+import gzip
+import hashlib
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from numbers import Real
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from firstlight import _canonical as canonical
+from firstlight.records import FitRecord
+from firstlight.rfm._classifier import RFMClassifier
+from firstlight.rfm._regressor import RFMRegressor
+from firstlight.rfm._solvers.threads import ONE_THREAD_ROWS
+
+Task = Literal["auto", "classification", "regression"]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Scores of the same folds for each method, and the RFM fitted to all rows with what prepares its columns."""
+
+    task: str
+    target: str
+    rows: int
+    columns: int
+    metric: str
+    records: dict[str, FitRecord]
+    pipeline: Any
+
+    @property
+    def model(self) -> RFMClassifier | RFMRegressor:
+        """The fitted estimator at the end of the pipeline."""
+        return self.pipeline[-1]
+
+    def table(self) -> list[tuple[str, float, float, float]]:
+        """(method, mean score, standard deviation over folds, seconds per fit), the best first."""
+        rows = [
+            (name, record.scores["mean"], record.scores["deviation"], record.seconds)
+            for name, record in self.records.items()
+        ]
+        return [rows[i] for i in canonical.descending(np.array([mean for _, mean, _, _ in rows]))]
+
+
+def read_table(path: str | os.PathLike[str]) -> Any:
+    """A CSV, TSV or Parquet file as a data frame; text may be packed by gzip.
+
+    Commas, semicolons or tabs separate, whichever the first line has most of outside quotes; next to semicolons
+    numbers may have a decimal comma, so that a column of "1,3" and "2" is one of numbers.
+    """
+    import pandas as pd
+
+    path = Path(path)
+    packed = path.suffix.lower() == ".gz"
+    kind = (path.with_suffix("") if packed else path).suffix.lower()
+    if kind == ".parquet" and not packed:
+        return pd.read_parquet(path)
+    if kind not in (".csv", ".tsv"):
+        raise ValueError(
+            f"a table is a .csv, .tsv or .parquet file (text also as .gz), got {path.name}; convert it to one of these"
+        )
+    with gzip.open(path, "rt", encoding="utf-8-sig") if packed else path.open(encoding="utf-8-sig") as file:
+        first = file.readline()
+    separator = "\t" if kind == ".tsv" else max(",;\t", key=re.sub('"[^"]*"', "", first).count)
+    frame = pd.read_csv(path, sep=separator, encoding="utf-8-sig")
+    if separator != ";":
+        return frame
+    text = frame.select_dtypes(exclude="number").columns
+    numbers = pd.read_csv(path, sep=separator, decimal=",", encoding="utf-8-sig")[text].select_dtypes("number")
+    for name in numbers:
+        frame[name] = numbers[name].to_numpy()
+    return frame
+
+
+def compare(
+    frame: Any,
+    target: str,
+    *,
+    task: Task = "auto",
+    folds: int = 5,
+    seed: int = 0,
+    update: str = "auto",
+    progress: Callable[[float, str], None] = lambda fraction, note: None,
+) -> Comparison:
+    """Cross-validate the three methods on the same folds, then fit RFM to all rows.
+
+    Dates and durations count as days. Columns that are not numbers are one-hot encoded and gaps filled by the median,
+    for the kernels; boosting takes both as they are. Rows without a target are left out.
+
+    >>> import pandas as pd
+    >>> x = np.random.default_rng(0).standard_normal((80, 3))
+    >>> frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(y=x[:, 0] * x[:, 1])
+    >>> found = compare(frame, "y", folds=2)
+    >>> found.task, found.metric, sorted(found.records)
+    ('regression', 'R²', ['RFM', 'gradient boosting', 'kernel ridge'])
+    """
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    X, y, decided = _split_off(frame, target, task)
+    smallest = int(y.value_counts().min()) if decided == "classification" else len(y)
+    if not 2 <= folds <= len(y):
+        raise ValueError(f"folds must be from 2 to the number of rows, {len(y)}; got {folds}")
+    stratified = decided == "classification" and smallest >= folds
+    splitter = (StratifiedKFold if stratified else KFold)(folds, shuffle=True, random_state=seed)
+    splits = list(splitter.split(X, y))
+    methods = _methods(X, decided, update, seed)
+    digest = _digest(frame)
+    records = {}
+    for i, (name, method) in enumerate(methods.items()):
+
+        def tell(fold: int, done=i, name=name) -> None:
+            progress((done + fold / folds) / (len(methods) + 1), f"{name}, fold {fold + 1} of {folds}")
+
+        scores, seconds = _cross_validated(method, X, y, splits, tell)
+        values = {"mean": float(np.mean(scores)), "deviation": float(np.std(scores)), "folds": scores}
+        params = {"task": decided, "target": target, "folds": folds, "seed": seed, "method": name}
+        records[name] = FitRecord(
+            estimator=type(method[-1]).__name__,
+            params=params,
+            data=digest,
+            scores=values,
+            seconds=float(np.mean(seconds)),
+        )
+    progress(len(methods) / (len(methods) + 1), "RFM on all rows")
+    pipeline: Any = methods["RFM"].fit(X, y)
+    metric = "accuracy" if decided == "classification" else "R²"
+    return Comparison(decided, target, len(X), X.shape[1], metric, records, pipeline)
+
+
+def _cross_validated(method: Any, X: Any, y: Any, splits: list, tell: Callable[[int], None]) -> tuple[list, list]:
+    from sklearn.base import clone
+    from threadpoolctl import threadpool_limits
+
+    scores, seconds = [], []
+    # Of a small table the threads of boosting and BLAS cost more than they give.
+    with threadpool_limits(1 if len(X) <= ONE_THREAD_ROWS else None):
+        for fold, (train, test) in enumerate(splits):
+            tell(fold)
+            start = time.perf_counter()
+            fitted: Any = clone(method)
+            fitted = fitted.fit(X.iloc[train], y.iloc[train])
+            seconds.append(time.perf_counter() - start)
+            scores.append(float(fitted.score(X.iloc[test], y.iloc[test])))
+    return scores, seconds
+
+
+def _split_off(frame: Any, target: str, task: str) -> tuple[Any, Any, str]:
+    from firstlight._suggest import did_you_mean
+
+    if target not in frame.columns:
+        hint = did_you_mean(target, [str(column) for column in frame.columns])
+        raise ValueError(f"no column {target!r}; {hint}the columns are {', '.join(map(str, frame.columns))}")
+    frame = frame[frame[target].notna()].reset_index(drop=True)
+    X, y = frame.drop(columns=[target]).dropna(axis=1, how="all"), frame[target]
+    if len(X) < 4 or X.shape[1] == 0:
+        raise ValueError(f"a table needs 4 rows with a target and a column besides it, got {X.shape}")
+    X.columns = [str(column) for column in X.columns]
+    endless = [name for name in plain_columns(X).select_dtypes("number") if np.isinf(plain_columns(X)[name]).any()]
+    if endless:
+        raise ValueError(f"infinities in {', '.join(endless)}; replace them, or leave them empty, as gaps")
+    y = plain_columns(y.to_frame(target))[target] if y.dtype.kind not in "mM" else y
+    if y.dtype.kind in "mM":
+        raise ValueError(f"the target {target!r} holds dates; give a column of numbers, such as days, or of labels")
+    other = [type(label).__name__ for label in y.unique() if not isinstance(label, bool | str | np.bool_ | Real)]
+    if other:
+        raise ValueError(f"the target {target!r} holds {other[0]}; give a column of numbers or of text")
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise ValueError(f"the target {target!r} holds infinities; leave out those rows")
+    if task == "auto":
+        many = y.nunique() > max(20, 0.05 * len(y))
+        broken = y.dtype.kind == "f" and bool((y % 1 != 0).any())
+        task = "regression" if y.dtype.kind in "fiu" and (many or broken) else "classification"
+    if task == "regression" and y.dtype.kind not in "fiu":
+        raise ValueError(f"regression needs a target of numbers; {target!r} has {y.dtype}; use --task classification")
+    return X, y.astype(float) if task == "regression" else y, task
+
+
+def plain_columns(frame: Any) -> Any:
+    """The frame with columns that NumPy can hold: dates and durations in days, pandas' own numbers as floats.
+
+    >>> import pandas as pd
+    >>> plain_columns(pd.DataFrame({"day": pd.to_datetime(["1970-01-03"]), "n": pd.array([None], "Int64")}))
+       day   n
+    0  2.0 NaN
+    """
+    import pandas as pd
+
+    plain = {}
+    for name, column in frame.items():
+        if isinstance(column.dtype, pd.DatetimeTZDtype):
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        if column.dtype.kind in "mM":
+            start = np.datetime64(0, "ns") if column.dtype.kind == "M" else np.timedelta64(0, "ns")
+            column = (column - start) / np.timedelta64(1, "D")
+        elif pd.api.types.is_extension_array_dtype(column.dtype) and column.dtype.kind in "fiub":
+            column = column.astype(float)
+        plain[name] = column
+    return pd.DataFrame(plain, index=frame.index)
+
+
+def _methods(X: Any, task: str, update: str, seed: int) -> dict[str, Any]:
+    from sklearn.compose import make_column_transformer
+    from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    from sklearn.impute import SimpleImputer
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
+
+    X, plain = plain_columns(X), FunctionTransformer(plain_columns)
+    classify = task == "classification"
+    words = [name for name in X.columns if X[name].dtype.kind not in "fiub"]
+    numbers = [name for name in X.columns if name not in words]
+    one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=50, sparse_output=False)
+    numeric = make_column_transformer(
+        (SimpleImputer(strategy="median"), numbers), (one_hot, words), verbose_feature_names_out=False
+    ).set_output(transform="pandas")
+    codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan, max_categories=200)
+    coded = make_column_transformer((codes, words), remainder="passthrough", verbose_feature_names_out=False)
+    kernel: Any = RFMClassifier if classify else RFMRegressor
+    boosted: Any = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
+    boosting = boosted(categorical_features=list(range(len(words))) or None, random_state=seed)
+    return {
+        "RFM": make_pipeline(plain, numeric, kernel(update=update, random_state=seed)),
+        "kernel ridge": make_pipeline(plain, numeric, kernel(update=None, random_state=seed)),
+        "gradient boosting": make_pipeline(plain, coded, boosting),
+    }
+
+
+def _digest(frame: Any) -> str:
+    import pandas as pd
+
+    hashed: Any = pd.util.hash_pandas_object  # type: ignore[attr-defined]
+    rows = hashed(frame, index=False).to_numpy()
+    return hashlib.sha256(",".join(map(str, frame.columns)).encode() + rows.tobytes()).hexdigest()
