@@ -21,7 +21,7 @@ with contextlib.suppress(ValueError):  # only the main thread may say so
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
-install_import_hook("firstlight", "beartype.beartype")
+install_import_hook("firstlight", "tests.typechecker.checked")
 
 settings.register_profile("firstlight", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("firstlight")

@@ -30,7 +30,7 @@ def test_the_demo_is_figure_2_of_li2_with_every_lens_that_applies():
     assert (spec.task.group, spec.task.split.fraction, spec.model.width, spec.seed) == ("Z71", 0.4, 2048, 2)
     assert (spec.optimizer.name, spec.optimizer.learning_rate, spec.optimizer.weight_decay) == ("adam", 1e-3, 2e-4)
     assert spec.loss == flow.Loss()
-    assert set(spec.lenses) == {name for name, lens in runs.lenses().items() if not lens.refuses(spec)}
+    assert set(spec.lenses) == {name for name, lens in runs.lenses().items() if not lens.reason_not_applicable(spec)}
     runs.check(spec)
 
 

@@ -116,7 +116,7 @@ class Claim:
     locator: str
     statement: str
     check: Callable[[Setting], Outcome]
-    tolerance: float | int | Mapping[str, float | int] | None = None
+    tolerance: float | Mapping[str, float] | None = None
     tolerance_reason: str = ""
     corrected: str | None = None
     counterexample: str = ""

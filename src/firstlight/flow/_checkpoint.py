@@ -78,10 +78,11 @@ def load_checkpoint(
 ) -> tuple[State, list[dict[str, Any]]]:
     """Read what `save_checkpoint` wrote, refusing a file that belongs to another run.
 
-    Args:
-        like, params_like: the state of this run, and the parameters of one lane, for types and shapes.
-        identity: what the file must agree with; columns: the observed names with their shapes in one lane.
-        lanes: how many lanes the run has.
+    **Arguments:**
+
+    - `like`, `params_like`: the state of this run, and the parameters of one lane, for types and shapes.
+    - `identity`: what the file must agree with; columns: the observed names with their shapes in one lane.
+    - `lanes`: how many lanes the run has.
     """
     with _refusing(path):
         metadata, arrays = read_tensors(path)

@@ -25,14 +25,15 @@ _SOLVERS = {"dopri8": diffrax.Dopri8, "tsit5": diffrax.Tsit5, "kvaerno5": diffra
 class Flow:
     """A solved gradient flow; arrays are NumPy float64, whatever the session's precision.
 
-    Attributes:
-        times: (n,) the requested times that were reached, then the time of the stop if it came earlier.
-        params: the parameters, each leaf stacked over times along a new first axis.
-        loss: (n,) the loss at each time.
-        status: "finished", "event" (the event happened), "max_steps", or "diverged" (no finite step exists).
-        event_time: when the event happened, else None.
-        steps: accepted steps of the solver.
-        static: what in the parameters is not a floating-point array.
+    **Attributes:**
+
+    - `times`: (n,) the requested times that were reached, then the time of the stop if it came earlier.
+    - `params`: the parameters, each leaf stacked over times along a new first axis.
+    - `loss`: (n,) the loss at each time.
+    - `status`: "finished", "event" (the event happened), "max_steps", or "diverged" (no finite step exists).
+    - `event_time`: when the event happened, else None.
+    - `steps`: accepted steps of the solver.
+    - `static`: what in the parameters is not a floating-point array.
     """
 
     times: Float[np.ndarray, " n"]
@@ -78,7 +79,7 @@ class Flow:
 def gradient_flow(
     loss: Callable[[Any], Array],
     params: Any,
-    times: ArrayLike | Sequence[float | int],
+    times: ArrayLike | Sequence[float],
     *,
     rates: Any = 1.0,
     gradient: Callable[[Any], Any] | None = None,
@@ -242,7 +243,7 @@ def _flow(out: dict[str, Any], static: Any) -> Flow:
     )
 
 
-def _checked_times(times: ArrayLike | Sequence[float | int]) -> Float[np.ndarray, " n"]:
+def _checked_times(times: ArrayLike | Sequence[float]) -> Float[np.ndarray, " n"]:
     ts = np.asarray(times, np.float64)
     if ts.ndim == 0:
         ts = np.linspace(0.0, float(ts), 101)

@@ -1,37 +1,49 @@
-"""A theory's view of a run: what to measure along it, what to say of it, what to draw."""
+"""A theory's view of a run: what to measure during training, and what to say and draw afterwards."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from firstlight.flow._observe import Observable
+from firstlight.records import FigureData, RunRecord, RunSpec, TheoryVerdict
 
 
-def _always(spec: Any) -> str:
+def _always_applicable(spec: RunSpec) -> str:
     return ""
 
 
-def _nothing(record: Any) -> Mapping[str, Any]:
+def _no_summary(record: RunRecord) -> Mapping[str, Any]:
     return {}
 
 
-def _no_figures(record: Any) -> tuple[Any, ...]:
+def _no_figures(record: RunRecord) -> tuple[FigureData, ...]:
     return ()
+
+
+def _no_verdict(record: RunRecord) -> TheoryVerdict | None:
+    return None
 
 
 @dataclass(frozen=True)
 class Lens:
-    """Observables to take along a run, and pure functions of the finished `RunRecord`.
+    """Observables to record during a run, and pure functions of the finished `RunRecord`.
 
-    `refuses(spec)` is empty where the lens applies and otherwise says why it does not; `summarise(record)` gives
-    plain values, among them `story`, one sentence for a reader, and if it likes `evidence`, a table of what was
-    decided and why; `figure_data(record)` gives `FigureData`.
-    Columns are named `<theory>.<quantity>`.
+    **Arguments:**
+
+    - `name`: the word by which a spec names the lens; its columns are called `<name>.<quantity>`.
+    - `title`: a heading for pages.
+    - `observables`: what is recorded during training.
+    - `reason_not_applicable`: returns '' if the lens applies to a spec, else the reason.
+    - `summarise`: returns plain values, among them `story`, one sentence for a reader; `evidence` is optional, a
+      mapping from a decision to its reason.
+    - `figure_data`: returns the figures of a run.
+    - `verdict`: compares the theory's prediction with the measurement; None if nothing was recorded.
     """
 
     name: str
     title: str
     observables: tuple[Observable, ...] = ()
-    refuses: Callable[[Any], str] = _always
-    summarise: Callable[[Any], Mapping[str, Any]] = _nothing
-    figure_data: Callable[[Any], tuple[Any, ...]] = _no_figures
+    reason_not_applicable: Callable[[RunSpec], str] = _always_applicable
+    summarise: Callable[[RunRecord], Mapping[str, Any]] = _no_summary
+    figure_data: Callable[[RunRecord], tuple[FigureData, ...]] = _no_figures
+    verdict: Callable[[RunRecord], TheoryVerdict | None] = _no_verdict

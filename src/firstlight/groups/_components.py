@@ -29,10 +29,11 @@ def isotypic_energies(
 ) -> Float[np.ndarray, "*batch C"]:
     """‖P_c f‖² for every real component c and every function in the last axis; they sum to ‖f‖².
 
-    Args:
-        group: of order M, with C real components.
-        f: (…, M) functions on the group, such as weights of neurons.
-        normalised: divide by ‖f‖², so that they sum to one (all zero where f = 0).
+    **Arguments:**
+
+    - `group`: of order M, with C real components.
+    - `f`: (…, M) functions on the group, such as weights of neurons.
+    - `normalised`: divide by ‖f‖², so that they sum to one (all zero where f = 0).
 
     >>> import numpy as np
     >>> from firstlight.groups import cyclic

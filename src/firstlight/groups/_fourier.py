@@ -16,12 +16,14 @@ def fourier(group: Group, f: Shaped[np.ndarray, "*batch M"]) -> Blocks:
     On a cyclic group this is `np.fft.fft`, and for any Abelian group it is computed by FFT. With this
     convention Σ_g |f(g)|² = (1/M) Σ_ρ d_ρ ‖f̂(ρ)‖² (Plancherel) and (a ∗ b)^(ρ) = b̂(ρ) â(ρ).
 
-    Args:
-        group: of order M.
-        f: (…, M) functions on the group.
+    **Arguments:**
 
-    Returns:
-        One (…, d, d) array per irrep.
+    - `group`: of order M.
+    - `f`: (…, M) functions on the group.
+
+    **Returns:**
+
+    One (…, d, d) array per irrep.
 
     >>> import numpy as np
     >>> from firstlight.groups import symmetric
@@ -42,9 +44,10 @@ def fourier(group: Group, f: Shaped[np.ndarray, "*batch M"]) -> Blocks:
 def inverse_fourier(group: Group, fhat: Sequence[Shaped[np.ndarray, "..."]]) -> Complex[np.ndarray, "*batch M"]:
     """f(g) = (1/M) Σ_ρ d_ρ tr(f̂(ρ) ρ(g)), the inverse of `fourier`.
 
-    Args:
-        group: of order M.
-        fhat: one (…, d, d) array per irrep, in the order of `group.irreps()`.
+    **Arguments:**
+
+    - `group`: of order M.
+    - `fhat`: one (…, d, d) array per irrep, in the order of `group.irreps()`.
 
     >>> import numpy as np
     >>> from firstlight.groups import quaternion

@@ -27,14 +27,15 @@ class Group:
 
     The group laws are checked on construction, so a `Group` is one. Groups are equal when their tables are.
 
-    Args:
-        table: (M, M) integers.
-        name: what to call it in tables and figures.
-        labels: what to call its elements; their indices by default.
-        moduli: (n₁, …, n_r) if the group *is* Z_{n₁}×…×Z_{n_r} with elements in C order.
-        parsable: whether `parse(name)` gives this group.
-        closed_form: gives (label, matrices (M, d, d)) for every complex irrep, where a formula is known; an
-            empty label leaves the naming to `irreps`.
+    **Arguments:**
+
+    - `table`: (M, M) integers.
+    - `name`: what to call it in tables and figures.
+    - `labels`: what to call its elements; their indices by default.
+    - `moduli`: (n₁, …, n_r) if the group *is* Z_{n₁}×…×Z_{n_r} with elements in C order.
+    - `parsable`: whether `parse(name)` gives this group.
+    - `closed_form`: gives (label, matrices (M, d, d)) for every complex irrep, where a formula is known; an
+      empty label leaves the naming to `irreps`.
 
     >>> from firstlight.groups import cyclic
     >>> cyclic(4).table

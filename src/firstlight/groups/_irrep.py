@@ -14,13 +14,14 @@ Kind = Literal["real", "complex", "quaternionic"]
 class Irrep:
     """A unitary irrep ρ of a group of order M.
 
-    Args:
-        label: its name: frequencies (Abelian), a partition (S_n), or dimension and a letter.
-        matrices: (M, d, d), with ρ(gh) = ρ(g) ρ(h).
-        character: (M,), χ(g) = tr ρ(g).
-        kind: by the Frobenius–Schur indicator (1/M) Σ_g χ(g²) = 1 (real), 0 (complex), −1 (quaternionic).
-        index: its place in `group.irreps()`.
-        conjugate: the place of ρ̄ in `group.irreps()`; its own index unless `kind` is complex.
+    **Arguments:**
+
+    - `label`: its name: frequencies (Abelian), a partition (S_n), or dimension and a letter.
+    - `matrices`: (M, d, d), with ρ(gh) = ρ(g) ρ(h).
+    - `character`: (M,), χ(g) = tr ρ(g).
+    - `kind`: by the Frobenius–Schur indicator (1/M) Σ_g χ(g²) = 1 (real), 0 (complex), −1 (quaternionic).
+    - `index`: its place in `group.irreps()`.
+    - `conjugate`: the place of ρ̄ in `group.irreps()`; its own index unless `kind` is complex.
 
     >>> from firstlight.groups import quaternion
     >>> quaternion().irreps()[-1]
@@ -64,13 +65,14 @@ class Irrep:
 class RealComponent:
     """The real functions on the group spanned by the matrix entries of one real irrep.
 
-    Args:
-        label: that of the irrep, or of both of a conjugate pair.
-        kind: kind of the complex irrep ρ.
-        dim: d, the dimension of ρ.
-        irreps: where ρ (and ρ̄, if different) stand in `group.irreps()`.
-        columns: the component's columns in `group.real_basis()`.
-        basis: (M, size) orthonormal columns; size = d² (real, quaternionic) or 2d² (complex).
+    **Arguments:**
+
+    - `label`: that of the irrep, or of both of a conjugate pair.
+    - `kind`: kind of the complex irrep ρ.
+    - `dim`: d, the dimension of ρ.
+    - `irreps`: where ρ (and ρ̄, if different) stand in `group.irreps()`.
+    - `columns`: the component's columns in `group.real_basis()`.
+    - `basis`: (M, size) orthonormal columns; size = d² (real, quaternionic) or 2d² (complex).
 
     >>> from firstlight.groups import dihedral
     >>> dihedral(5).real_components()[-1]

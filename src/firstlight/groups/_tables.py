@@ -17,11 +17,12 @@ def from_table(
 ) -> Group:
     """A group from its Cayley table, table[g, h] = index of gh counted from 0; the group laws are checked.
 
-    Args:
-        source: (M, M) integers, or the path of a `.csv`, `.txt` (numbers separated by commas, semicolons or
-            spaces; `#` starts a comment) or `.npy` file.
-        name: what to call it; by default the file's name.
-        labels: what to call its elements.
+    **Arguments:**
+
+    - `source`: (M, M) integers, or the path of a `.csv`, `.txt` (numbers separated by commas, semicolons or
+      spaces; `#` starts a comment) or `.npy` file.
+    - `name`: what to call it; by default the file's name.
+    - `labels`: what to call its elements.
 
     >>> from_table([[0, 1], [1, 0]], name="flip").irreps()[1].character.real
     array([ 1., -1.])

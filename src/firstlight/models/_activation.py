@@ -25,12 +25,13 @@ class Activation:
 
     Activations with a name are equal when their names are; a wrapped callable is equal to itself only.
 
-    Attributes:
-        name: the canonical name, from which `activation(name)` gives the same value back.
-        function: σ, elementwise.
-        slope: σ′, elementwise; None differentiates `function`.
-        polynomial: coefficients (c₀, c₁, c₂, …) with σ(x) = Σ_i c_i xⁱ, or None when σ is no polynomial.
-        wrapped: the user's callable, or None for a named activation.
+    **Attributes:**
+
+    - `name`: the canonical name, from which `activation(name)` gives the same value back.
+    - `function`: σ, elementwise.
+    - `slope`: σ′, elementwise; None differentiates `function`.
+    - `polynomial`: coefficients (c₀, c₁, c₂, …) with σ(x) = Σ_i c_i xⁱ, or None when σ is no polynomial.
+    - `wrapped`: the user's callable, or None for a named activation.
 
     >>> square = activation("quadratic")
     >>> float(square(3.0)), float(square.derivative(3.0)), square.polynomial
@@ -132,9 +133,10 @@ _FORMS = (*_FIXED, "power<q>", "poly(a,b)", "leaky_relu", "leaky_relu(slope)")
 def activation(spec: "str | Elementwise | Activation") -> Activation:
     """The activation with a name, or any elementwise callable written with `jax.numpy`, wrapped.
 
-    Args:
-        spec: "linear", "quadratic", "power3" (any exponent), "poly(a,b)" for ax + bx², "relu", "leaky_relu",
-            "leaky_relu(0.1)", "silu", "tanh", "sigmoid"; or a callable; or an `Activation`, returned as is.
+    **Arguments:**
+
+    - `spec`: "linear", "quadratic", "power3" (any exponent), "poly(a,b)" for ax + bx², "relu", "leaky_relu",
+      "leaky_relu(0.1)", "silu", "tanh", "sigmoid"; or a callable; or an `Activation`, returned as is.
 
     >>> activation("power2") == activation("quadratic")
     True

@@ -10,10 +10,11 @@ from jaxtyping import Array, Float, Num
 class LinearAttention(eqx.Module):
     """ŷ = Σ_h V_h Σ_n y_n x_nᵀ K_h Q_hᵀ x_query, with rank-one heads and no softmax.
 
-    Attributes:
-        V: (H,) values.
-        K: (H, d) keys.
-        Q: (H, d) queries.
+    **Attributes:**
+
+    - `V`: (H,) values.
+    - `K`: (H, d) keys.
+    - `Q`: (H, d) queries.
 
     >>> import jax.numpy as jnp
     >>> model = LinearAttention(jnp.ones(1), jnp.ones((1, 2)), jnp.ones((1, 2)))

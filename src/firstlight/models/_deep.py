@@ -28,11 +28,12 @@ class Deep(eqx.Module):
     A skip connection needs equal widths on both sides: with `residual`, hidden layers between equal widths
     have one and the others have none.
 
-    Attributes:
-        weights: (L₀, …, L_D), D hidden layers, each (in, out).
-        biases: (b₀, …, b_D), or None.
-        activation: σ, a name or an `Activation`.
-        residual: whether hidden layers of equal width compute x ← σ(x + xL).
+    **Attributes:**
+
+    - `weights`: (L₀, …, L_D), D hidden layers, each (in, out).
+    - `biases`: (b₀, …, b_D), or None.
+    - `activation`: σ, a name or an `Activation`.
+    - `residual`: whether hidden layers of equal width compute x ← σ(x + xL).
 
     >>> import jax, jax.numpy as jnp
     >>> model = Deep.init(jax.random.key(0), inputs=4, widths=(5, 5), outputs=3, residual=True)

@@ -10,9 +10,10 @@ from firstlight.models._projection import Matrix, Projection, project
 class Diagonal(eqx.Module):
     """ŷ = X(u ∘ v): the simplest network with sparse limits.
 
-    Attributes:
-        u: (d,) input weights.
-        v: (d,) output weights.
+    **Attributes:**
+
+    - `u`: (d,) input weights.
+    - `v`: (d,) output weights.
 
     >>> import jax.numpy as jnp
     >>> Diagonal(jnp.array([2.0, 1.0]), jnp.array([3.0, 0.0]))(jnp.eye(2)).ravel().tolist()

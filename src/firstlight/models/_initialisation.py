@@ -64,12 +64,13 @@ def draw(
     | `normal_fan_in` | N(0, 1/fan_in) | geometry of grokking, Section 7 |
     | `normal` | N(0, 1) | Lemma 1 of Li₂; small initialisations, with `scale` the deviation |
 
-    Args:
-        key: a JAX random key.
-        shape: shape of the weights, (fan_in, fan_out) for a matrix.
-        fan_in: number of inputs of the layer.
-        init: one of `INITS`.
-        scale: a positive factor.
+    **Arguments:**
+
+    - `key`: a JAX random key.
+    - `shape`: shape of the weights, (fan_in, fan_out) for a matrix.
+    - `fan_in`: number of inputs of the layer.
+    - `init`: one of `INITS`.
+    - `scale`: a positive factor.
 
     >>> import jax
     >>> W = draw(jax.random.key(0), (4, 5), fan_in=4)

@@ -42,9 +42,10 @@ def export_parameters(model: object) -> dict[str, np.ndarray]:
 def import_parameters(model: Model, parameters: Mapping[str, np.ndarray]) -> Model:
     """A copy of `model` that holds `parameters`, with the names and shapes of `export_parameters(model)`.
 
-    Args:
-        model: gives the structure; a batch of models (leading axis) takes a batch of parameters.
-        parameters: name → array; narrower floats are widened, wider ones refused, as digits would be lost.
+    **Arguments:**
+
+    - `model`: gives the structure; a batch of models (leading axis) takes a batch of parameters.
+    - `parameters`: name → array; narrower floats are widened, wider ones refused, as digits would be lost.
 
     >>> import jax
     >>> from firstlight.models import TwoLayer

@@ -18,12 +18,13 @@ def _array_or_none(value: ArrayLike | None) -> Array | None:
 class TwoLayer(eqx.Module):
     """Ŷ = σ(XW + b)V + c, with features in rows (Li₂, Section 3).
 
-    Attributes:
-        W: first-layer weights (d, K).
-        V: second-layer weights (K, M).
-        b: hidden biases (K,), or None.
-        c: output biases (M,), or None.
-        activation: σ, a name or an `Activation`.
+    **Attributes:**
+
+    - `W`: first-layer weights (d, K).
+    - `V`: second-layer weights (K, M).
+    - `b`: hidden biases (K,), or None.
+    - `c`: output biases (M,), or None.
+    - `activation`: σ, a name or an `Activation`.
 
     >>> import jax, jax.numpy as jnp
     >>> model = TwoLayer.init(jax.random.key(0), inputs=4, width=5, outputs=3)

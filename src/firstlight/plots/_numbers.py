@@ -6,7 +6,7 @@ _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _MINUS = "−"
 
 
-def short(value: float | int, digits: int = 3, plain: tuple[float, float] = (1e-3, 1e5)) -> str:
+def short(value: float, digits: int = 3, plain: tuple[float, float] = (1e-3, 1e5)) -> str:
     """`value` to so many significant digits, with a power of ten outside the range `plain`.
 
     >>> short(0.25), short(-12345.0), short(3e-7), short(2.5e9), short(1e6), short(float("nan"))

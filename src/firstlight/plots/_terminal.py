@@ -15,7 +15,7 @@ _BITS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 _COLOURS = (39, 208, 36, 182, 178, 117, 245)
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
-Limits = tuple[float | int, float | int]
+Limits = tuple[float, float]
 
 
 def terminal(

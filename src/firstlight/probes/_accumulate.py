@@ -47,7 +47,7 @@ class Accumulator:
         self._gradients: dict[int, torch.Tensor] = {}
         self._versions: dict[str, int] = {}
 
-    def add(self, outputs: torch.Tensor, loss: torch.Tensor, weight: float | int | None) -> None:
+    def add(self, outputs: torch.Tensor, loss: torch.Tensor, weight: float | None) -> None:
         """Add one batch whose graph has been recorded."""
         n = outputs.shape[0] if outputs.ndim else 1
         if n == 0:

@@ -55,12 +55,13 @@ def compare(
 ) -> Comparison:
     """All measures of one side of a layer.
 
-    Args:
-        W: (g, p, q), for the forward side (in, out), for the backward side (out, in); gradient: likewise ∂L/∂W, or
-            the optimizer's mean direction; None where FACT does not apply.
-        weight_decay: λ.
-        enfa, agop: second moments of the gradients of loss and outputs, seen from the same side.
-        alignment: "pearson" or "cosine".
+    **Arguments:**
+
+    - `W`: (g, p, q), for the forward side (in, out), for the backward side (out, in); gradient: likewise ∂L/∂W, or
+      the optimizer's mean direction; None where FACT does not apply.
+    - `weight_decay`: λ.
+    - `enfa`, `agop`: second moments of the gradients of loss and outputs, seen from the same side.
+    - `alignment`: "pearson" or "cosine".
     """
     names = ["NFM", *MEASURES]
     parts: dict[str, list[np.ndarray]] = {name: [] for name in names}

@@ -62,7 +62,7 @@ def _gain(group: Mapping[str, Any]) -> float:
 
 def decays(
     model: torch.nn.Module,
-    weight_decay: float | int | Mapping[str, float] | None,
+    weight_decay: float | Mapping[str, float] | None,
     optimizer: torch.optim.Optimizer | None,
 ) -> dict[int, Decay]:
     """The `Decay` of every parameter, by the parameter's id: from the optimizer, or as the user says.

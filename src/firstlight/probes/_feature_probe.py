@@ -76,7 +76,7 @@ class FeatureProbe:
         self,
         model: torch.nn.Module,
         loss_fn: LossFunction | None = None,
-        weight_decay: float | int | Mapping[str, float] | None = None,
+        weight_decay: float | Mapping[str, float] | None = None,
         *,
         optimizer: torch.optim.Optimizer | None = None,
         reduction: Reduction = "mean",
@@ -120,7 +120,7 @@ class FeatureProbe:
     def __exit__(self, *exc: object) -> None:
         return None
 
-    def step(self, inputs: Any, targets: Any = None, *, weight: float | int | None = None) -> None:
+    def step(self, inputs: Any, targets: Any = None, *, weight: float | None = None) -> None:
         """Add one batch: its inputs (a tensor, a tuple of arguments or a dict of keywords) and targets."""
         with self._untouched(), torch.inference_mode(False), torch.enable_grad():
             versions = {name: p._version for name, p in self.model.named_parameters()}
@@ -242,7 +242,7 @@ def probe(
     model: torch.nn.Module,
     batches: Iterable[Any],
     loss_fn: LossFunction | None = None,
-    weight_decay: float | int | Mapping[str, float] | None = None,
+    weight_decay: float | Mapping[str, float] | None = None,
     *,
     known: Mapping[str, Any] | None = None,
     **options: Any,

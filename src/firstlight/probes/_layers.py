@@ -89,9 +89,7 @@ class Sums:
     at_inputs: torch.Tensor | None = None
     fourth: float = 0.0
 
-    def add(
-        self, layer: Layer, W: Stack, use: Use, delta: torch.Tensor, factor: float | int, keep_outputs: bool
-    ) -> None:
+    def add(self, layer: Layer, W: Stack, use: Use, delta: torch.Tensor, factor: float, keep_outputs: bool) -> None:
         """Add factor²·Σ ggᵀ over rows."""
         square = float(factor) ** 2
         if use.in_axis != layer.in_axis:
@@ -103,7 +101,7 @@ class Sums:
         else:
             self.at_inputs = _added(self.at_inputs, delta @ W.transpose(1, 2), square)
 
-    def add_error(self, sizes: Sequence[Float[torch.Tensor, "2 few"]], factor: float | int, samples: int) -> None:
+    def add_error(self, sizes: Sequence[Float[torch.Tensor, "2 few"]], factor: float, samples: int) -> None:
         """Add Σ_i ‖g_i‖⁴, which bounds the variance of Σ_i g_ig_iᵀ over random projections, from a few samples.
 
         g_i is all that comes back from sample i, over positions and over uses, whose `sample_sizes` are given.
@@ -111,7 +109,7 @@ class Sums:
         fourth = float(torch.stack(list(sizes)).sum(0).square().sum(1).max())
         self.fourth += float(factor) ** 4 * fourth * samples / sizes[0].shape[1]
 
-    def averaged(self, total: float | int) -> "Sums":
+    def averaged(self, total: float) -> "Sums":
         """The sums divided by a number of samples."""
         outputs, inputs = (None if part is None else part / total for part in (self.at_outputs, self.at_inputs))
         return Sums(outputs, inputs, self.fourth / total**2)

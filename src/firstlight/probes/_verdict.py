@@ -44,12 +44,13 @@ def judge(
 ) -> Verdict:
     """Say where a layer stands.
 
-    Args:
-        fact: alignment of FACT with the layer's feature matrix; size: ⟨FACT, NFM⟩/⟨NFM, NFM⟩, 1 at convergence;
-            residual: ‖NFM − FACT‖/‖NFM‖, which also decides where all entries are equal and Pearson is undefined.
-        symmetrised, agop: alignments of √(FACT·FACTᵀ) and √AGOP; budget: wd·Σlr/(1 − momentum); moved: relative
-            change of the weights since their start. What is unknown is NaN.
-        reason: why FACT says nothing here (no decay, …); the verdict is then undecided.
+    **Arguments:**
+
+    - `fact`: alignment of FACT with the layer's feature matrix; size: ⟨FACT, NFM⟩/⟨NFM, NFM⟩, 1 at convergence;
+      residual: ‖NFM − FACT‖/‖NFM‖, which also decides where all entries are equal and Pearson is undefined.
+    - `symmetrised`, `agop`: alignments of √(FACT·FACTᵀ) and √AGOP; budget: wd·Σlr/(1 − momentum); moved: relative
+      change of the weights since their start. What is unknown is NaN.
+    - `reason`: why FACT says nothing here (no decay, …); the verdict is then undecided.
 
     >>> judge(0.2, size=3.0, moved=0.02, budget=0.01).evidence
     'weights moved by 2 %; FACT 0.200 with size 3; budget 0.01, below 1: too short for FACT'

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
         repair_store,
     )
     from firstlight.records._table import Table
+    from firstlight.records._theory_verdict import Agreement, TheoryVerdict
     from firstlight.records.figure import FigureData
 
 _HOMES = {
@@ -91,6 +92,10 @@ _HOMES = {
     ),
     "_table": ("Table",),
     "_run": ("RunRecord",),
+    "_theory_verdict": (
+        "Agreement",
+        "TheoryVerdict",
+    ),
     "_claim": (
         "ClaimRecord",
         "ClaimScale",
@@ -111,6 +116,7 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "SPEC_VERSION",
+    "Agreement",
     "ArraysTask",
     "ClaimRecord",
     "ClaimScale",
@@ -136,6 +142,7 @@ __all__ = [
     "Store",
     "StoreError",
     "Table",
+    "TheoryVerdict",
     "TwoLayerModel",
     "Verdict",
     "apply_overrides",

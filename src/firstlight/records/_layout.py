@@ -32,19 +32,20 @@ class Form(BaseModel):
 class Tensor:
     """One array of a file.
 
-    Args:
-        shape: lengths, or names of lengths, which must agree between all arrays of the file.
-        dtypes: kinds ("f", "iu") or full names ("float32") that are allowed.
-        finite: whether NaN and infinities are refused.
-        low, high: the smallest and the largest entry allowed.
-        optional: whether the array may be absent.
+    **Arguments:**
+
+    - `shape`: lengths, or names of lengths, which must agree between all arrays of the file.
+    - `dtypes`: kinds ("f", "iu") or full names ("float32") that are allowed.
+    - `finite`: whether NaN and infinities are refused.
+    - `low`, `high`: the smallest and the largest entry allowed.
+    - `optional`: whether the array may be absent.
     """
 
     shape: tuple[int | str, ...]
     dtypes: tuple[str, ...] = ("f",)
     finite: bool = True
-    low: float | int = -np.inf
-    high: float | int = np.inf
+    low: float = -np.inf
+    high: float = np.inf
     optional: bool = False
 
 

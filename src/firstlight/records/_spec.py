@@ -284,6 +284,15 @@ class RunSpec(Frozen):
     lenses: tuple[str, ...] = ()
     seed: Annotated[Whole, Field(ge=0, lt=2**32)] = 0
 
+    @property
+    def clock(self) -> Literal["epoch", "step"]:
+        """The word for time on every page of the run: `epoch` if each step sees all training rows, else `step`.
+
+        >>> RunSpec().clock
+        'epoch'
+        """
+        return "step" if self.optimizer.batch_size else "epoch"
+
     @model_validator(mode="before")
     @classmethod
     def _default_kinds(cls, data: Any) -> Any:

@@ -61,7 +61,7 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def duration(seconds: float | int) -> str:
+def duration(seconds: float) -> str:
     """A time span in the units one would say it in.
 
     >>> duration(0.0123), duration(4.56), duration(200), duration(7500)

@@ -45,7 +45,7 @@ class ClaimView:
     tolerance_reason: str = ""
     evidence: str = ""
     seeds: tuple[int, ...] = ()
-    seconds: float | int = 0.0
+    seconds: float = 0.0
     figures: tuple[str, ...] = ()
     command: str = ""
     created: str = ""

@@ -28,7 +28,7 @@ class Rule:
 
     update: Update
     normalize: Normalize | None = "trace"
-    power: float | int = 0.5
+    power: float = 0.5
     centred: bool = False
 
     def next(self, M: Metric, found: FeatureMatrices) -> Metric | None:
@@ -57,16 +57,17 @@ class Iterate:
 class Ridge:
     """Solves at the ridge that is right for the metric loaded last.
 
-    Args:
-        solve: is given the solver, the iteration, and whether it is the last.
-        once: whether it solves each metric one time, so that K need not be kept.
+    **Arguments:**
+
+    - `solve`: is given the solver, the iteration, and whether it is the last.
+    - `once`: whether it solves each metric one time, so that K need not be kept.
     """
 
     solve: Callable[[Solver, int, bool], Solution]
     once: bool = False
 
 
-def fixed(ridge: float | int | Sequence[float], *, loo: bool = False) -> Ridge:
+def fixed(ridge: float | Sequence[float], *, loo: bool = False) -> Ridge:
     """The same ridge at all iterations, or one for each."""
     ridges = (ridge,) if isinstance(ridge, float | int) else ridge
     return Ridge(lambda solver, i, last: solver.solve(ridges[min(i, len(ridges) - 1)], loo=loo), once=True)
@@ -80,20 +81,21 @@ def iterate(
     *,
     start: Iterate | None = None,
     agop: bool = True,
-    tol: float | int = 0.0,
+    tol: float = 0.0,
 ) -> Iterator[Iterate]:
     r"""The machines of iterations 0 … T; iteration 0 has M = I and is plain kernel ridge regression.
 
     Each is handed out with the matrices computed from it, while the solver holds its metric, so that it can
     still predict; the last has none, and the sequence ends early where no next metric exists.
 
-    Args:
-        solver: exact, or on centres.
-        iterations: T, the number of updates of M.
-        ridge: `fixed(…)`, or one that chooses.
-        start: an iterate with matrices to go on from, instead of M = I.
-        agop: whether AGOP is computed even where the update does not need it.
-        tol: the machine whose M differs from the one before by less than this share of its norm is the last.
+    **Arguments:**
+
+    - `solver`: exact, or on centres.
+    - `iterations`: T, the number of updates of M.
+    - `ridge`: `fixed(…)`, or one that chooses.
+    - `start`: an iterate with matrices to go on from, instead of M = I.
+    - `agop`: whether AGOP is computed even where the update does not need it.
+    - `tol`: the machine whose M differs from the one before by less than this share of its norm is the last.
     """
     wanted, iteration, change = agop or rule.update == "nfa", 0, float("nan")
     M = np.eye(solver.X.shape[1])
@@ -135,7 +137,7 @@ def recursive_feature_machine(
     rule: Rule,
     *,
     iterations: int,
-    ridge: float | int,
+    ridge: float,
     weights: Float[np.ndarray, " n"] | None = None,
     agop: bool = False,
 ) -> Iterator[tuple[Iterate, Callable[[np.ndarray], np.ndarray]]]:

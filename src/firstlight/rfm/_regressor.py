@@ -16,29 +16,30 @@ class RFMRegressor(RegressorMixin, BaseRFM):
     `fit(X, y)` needs nothing else: columns are standardised, the bandwidth is the median distance, exact leave-one-out
     chooses the ridge, and rows held out choose the update of the metric M and the number of updates.
 
-    Args:
-        update: "fact", "fact_geometric", "nfa", "auto" (the best of them), or None for plain kernel ridge regression.
-        kernel: "laplace", "gaussian", "quadratic", "exponential", or a `Kernel` object, whose own bandwidth counts.
-        bandwidth: L, in the units of the scaled columns, or "median".
-        ridge: what is added to the diagonal of K, or "auto".
-        iterations: the largest number of updates of M.
-        tol: the update that changes M by less than this share of its norm is the last. On UCI's tables 0.2 saves two
-            updates of five and costs nothing on average; where features come late, as with modular sums, it would end
-            too early.
-        power: s of AGOP^s and (FACT·FACTᵀ)^s.
-        center: whether the mean gradient is taken off before AGOP.
-        normalize: "trace" keeps tr M = d, "max" the largest entry 1, None nothing; "auto" is what suits the update.
-        early_stopping: by what the update and the number of updates are chosen. "folds": rows held out in turn, M
-            learned anew without them; four folds, or as many as hold out 500 rows, none drawn at random. "loo": rows
-            left out of the fit, though not of M, which favours more updates; a third of the time. A fraction of rows to
-            hold out, drawn at random. None: nothing is chosen, and the last iteration stands. All rows are fitted at
-            the end.
-        scale: whether columns are standardised.
-        precision: "single", "double", or "auto": single from 2000 rows on if that resolves the problem.
-        exact_rows: with more distinct rows than this, or than memory allows, `n_centers` of them carry f, which is
-            still fitted to all rows; `captured_` tells how well they stand for the others.
-        random_state: seeds what is drawn: rows held out, rows that decide in large tables, and centres; None is 0.
-        n_jobs: how many updates are tried at the same time.
+    **Arguments:**
+
+    - `update`: "fact", "fact_geometric", "nfa", "auto" (the best of them), or None for plain kernel ridge regression.
+    - `kernel`: "laplace", "gaussian", "quadratic", "exponential", or a `Kernel` object, whose own bandwidth counts.
+    - `bandwidth`: L, in the units of the scaled columns, or "median".
+    - `ridge`: what is added to the diagonal of K, or "auto".
+    - `iterations`: the largest number of updates of M.
+    - `tol`: the update that changes M by less than this share of its norm is the last. On UCI's tables 0.2 saves two
+      updates of five and costs nothing on average; where features come late, as with modular sums, it would end
+      too early.
+    - `power`: s of AGOP^s and (FACT·FACTᵀ)^s.
+    - `center`: whether the mean gradient is taken off before AGOP.
+    - `normalize`: "trace" keeps tr M = d, "max" the largest entry 1, None nothing; "auto" is what suits the update.
+    - `early_stopping`: by what the update and the number of updates are chosen. "folds": rows held out in turn, M
+      learned anew without them; four folds, or as many as hold out 500 rows, none drawn at random. "loo": rows
+      left out of the fit, though not of M, which favours more updates; a third of the time. A fraction of rows to
+      hold out, drawn at random. None: nothing is chosen, and the last iteration stands. All rows are fitted at
+      the end.
+    - `scale`: whether columns are standardised.
+    - `precision`: "single", "double", or "auto": single from 2000 rows on if that resolves the problem.
+    - `exact_rows`: with more distinct rows than this, or than memory allows, `n_centers` of them carry f, which is
+      still fitted to all rows; `captured_` tells how well they stand for the others.
+    - `random_state`: seeds what is drawn: rows held out, rows that decide in large tables, and centres; None is 0.
+    - `n_jobs`: how many updates are tried at the same time.
 
     Fitted: `feature_matrix_` (M in the scaled columns), `feature_importances_`, `feature_directions_`, `history_` (a
     table of all machines tried), `n_iter_`, `update_`, `normalize_`, `ridge_`, `bandwidth_`, `condition_`, `solver_`,

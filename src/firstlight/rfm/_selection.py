@@ -77,7 +77,7 @@ def explore(
     grade: Grade,
     *,
     agop: bool = True,
-    tol: float | int = 0.0,
+    tol: float = 0.0,
     patience: int,
     n_jobs: int | None = None,
 ) -> list[list[Step]]:

@@ -14,7 +14,7 @@ Normalize = Literal["trace", "max"]
 UPDATES: tuple[Update, ...] = ("fact", "fact_geometric", "nfa")
 
 
-def updated(update: Update, M: Metric, found: FeatureMatrices, power: float | int = 0.5) -> Metric:
+def updated(update: Update, M: Metric, found: FeatureMatrices, power: float = 0.5) -> Metric:
     r"""The next metric, at power s = ½ as in the paper.
 
     $$\text{nfa: } \mathrm{AGOP}^s, \qquad \text{fact: } (F F^\top)^s, \qquad

@@ -95,7 +95,7 @@ def select_lenses(spec: RunSpec) -> tuple[flow.Lens, ...]:
             close = closest(name, known)
             hint = f'did you mean "{close}"? ' if close else ""
             problems.append(f'lenses[{i}]: unknown lens "{name}"; {hint}The lenses are {", ".join(known)}')
-        elif reason := known[name].refuses(spec):
+        elif reason := known[name].reason_not_applicable(spec):
             problems.append(f'lenses[{i}]: "{name}" does not apply to this run: {reason}')
     if problems:
         raise SpecError(problems)

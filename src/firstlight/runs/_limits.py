@@ -84,7 +84,7 @@ def too_large(spec: RunSpec, expected: Estimate, memory: int | None, disk: int |
     return problems
 
 
-def size(count: float | int) -> str:
+def size(count: float) -> str:
     """Bytes as a person says them.
 
     >>> size(500), size(3.21e12), size(2.5e9)

@@ -13,12 +13,13 @@ from firstlight.tasks._task import Task
 def from_arrays(X: Any, y: Any, name: str = "arrays", classification: bool | None = None) -> Task:
     """A task from a table of numbers and its targets.
 
-    Args:
-        X: (n, d) array or DataFrame of finite numbers.
-        y: (n,) labels (strings, integers, booleans, categories): classes in sorted order, their names kept;
-            or (n,) or (n, m) floats: a regression.
-        name: a title.
-        classification: True takes y as classes, False as numbers; None decides by the type of y as above.
+    **Arguments:**
+
+    - `X`: (n, d) array or DataFrame of finite numbers.
+    - `y`: (n,) labels (strings, integers, booleans, categories): classes in sorted order, their names kept;
+      or (n,) or (n, m) floats: a regression.
+    - `name`: a title.
+    - `classification`: True takes y as classes, False as numbers; None decides by the type of y as above.
 
     >>> import numpy as np
     >>> task = from_arrays(np.eye(3), ["cat", "dog", "cat"])

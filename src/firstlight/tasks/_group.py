@@ -42,15 +42,16 @@ def group_task(
     and the input does not determine the target. The group acts by (a·x)[j] = x[a⁻¹j], which is x[j − a] on
     Z_p; the template x = e_identity gives the one-hot encoding. AGF centres x: subtract its mean for that.
 
-    Args:
-        group: a group, or its name such as "Z71", "S4" or "Z5xZ6".
-        factors: k ≥ 2.
-        encoding: "onehot", "summed" or "template".
-        template: x (M,), for the template encoding.
-        label_noise: share of rows, in [0, 1), whose product is replaced by another element, chosen uniformly.
-        noise_seed: seed of that choice.
-        sampling: probability of a row to be drawn for training, up to a factor: one per row (N,); or one per
-            tuple (M, …, M); or (M,), p_g of each factor, drawn independently.
+    **Arguments:**
+
+    - `group`: a group, or its name such as "Z71", "S4" or "Z5xZ6".
+    - `factors`: k ≥ 2.
+    - `encoding`: "onehot", "summed" or "template".
+    - `template`: x (M,), for the template encoding.
+    - `label_noise`: share of rows, in [0, 1), whose product is replaced by another element, chosen uniformly.
+    - `noise_seed`: seed of that choice.
+    - `sampling`: probability of a row to be drawn for training, up to a factor: one per row (N,); or one per
+      tuple (M, …, M); or (M,), p_g of each factor, drawn independently.
 
     >>> task = group_task("Z3")
     >>> task.targets.reshape(3, 3)

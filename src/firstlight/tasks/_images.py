@@ -14,10 +14,11 @@ from firstlight.tasks._task import Task
 def grey_images(path: str | os.PathLike[str], count: int | None = None, whiten: bool = True) -> Task:
     """CIFAR-10 or any labelled images as grey, centred and whitened rows with one-hot labels minus their mean.
 
-    Args:
-        path: an `.npz` file with `X` (n, height, width, 3) or (n, height, width) and `y` (n,), or a folder with one.
-        count: how many of the first rows to take; all if left out.
-        whiten: divide by the singular values, after centring (AGF, Figure 7).
+    **Arguments:**
+
+    - `path`: an `.npz` file with `X` (n, height, width, 3) or (n, height, width) and `y` (n,), or a folder with one.
+    - `count`: how many of the first rows to take; all if left out.
+    - `whiten`: divide by the singular values, after centring (AGF, Figure 7).
     """
     file = _find(Path(path))
     with np.load(file, allow_pickle=False) as stored:

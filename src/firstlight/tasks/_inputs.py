@@ -58,10 +58,11 @@ def _pick(array: Array | np.ndarray, indices: Indices) -> Array | np.ndarray:
 class IndexInputs(eqx.Module):
     """X = Σ_j onehot(rows[:, j]), or Σ_j table[rows[:, j]] when a table is given, without ever forming X.
 
-    Attributes:
-        rows: (n, k) indices into the `size` rows of the identity or of the table.
-        size: how many rows there are to choose from.
-        table: (size, D) what each index stands for, or None for one-hot vectors.
+    **Attributes:**
+
+    - `rows`: (n, k) indices into the `size` rows of the identity or of the table.
+    - `size`: how many rows there are to choose from.
+    - `table`: (size, D) what each index stands for, or None for one-hot vectors.
 
     >>> import numpy as np
     >>> X = IndexInputs(rows=np.array([[0, 2], [1, 1]]), size=3)

@@ -11,11 +11,12 @@ def sparse_parity(dimension: int = 50, degree: int = 2, samples: int = 1000, see
 
     Class 1 is the product +1 and class 0 is −1; the support is the first k coordinates.
 
-    Args:
-        dimension: d.
-        degree: k ≤ d, the size of the support.
-        samples: the number of rows.
-        seed: of the draw.
+    **Arguments:**
+
+    - `dimension`: d.
+    - `degree`: k ≤ d, the size of the support.
+    - `samples`: the number of rows.
+    - `seed`: of the draw.
 
     >>> task = sparse_parity(dimension=6, degree=3, samples=4)
     >>> task

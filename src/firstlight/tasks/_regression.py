@@ -18,12 +18,13 @@ def linear_regression(
 ) -> Task:
     """y = xᵀβ + noise with x ~ N(0, Σ).
 
-    Args:
-        beta: (d,) or (d, M) coefficients.
-        samples: n, which may be smaller than d.
-        covariance: Σ (d, d), the identity if left out.
-        noise: standard deviation of the noise.
-        seed: of the draw.
+    **Arguments:**
+
+    - `beta`: (d,) or (d, M) coefficients.
+    - `samples`: n, which may be smaller than d.
+    - `covariance`: Σ (d, d), the identity if left out.
+    - `noise`: standard deviation of the noise.
+    - `seed`: of the draw.
 
     >>> linear_regression(np.array([1.0, 0.0, -2.0]), samples=10)
     Task('linear regression': 10 rows, inputs of dimension 3, regression of 1 value)

@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 
-def train_count(rows: int, fraction: float | int | None, count: int | None) -> int:
+def train_count(rows: int, fraction: float | None, count: int | None) -> int:
     """The number of training rows, ⌊fraction·rows⌋ as in the papers, checked.
 
     >>> train_count(71**2, 0.4, None), train_count(127**2, 0.2, None)
@@ -55,9 +55,10 @@ def draw_rows(
     Row i gets the key e_i/p_i with e_i ~ Exp(1), and the smallest keys win (Efraimidis & Spirakis, 2006). So
     without classes, the rows of a smaller draw are among those of a larger one with the same seed.
 
-    Args:
-        classes: when given, every class gets its share of `count`, rounded by largest remainder.
-        probabilities: p, uniform when None; rows with p = 0 are never drawn.
+    **Arguments:**
+
+    - `classes`: when given, every class gets its share of `count`, rounded by largest remainder.
+    - `probabilities`: p, uniform when None; rows with p = 0 are never drawn.
 
     >>> draw_rows(3, 10, seed=0).tolist()
     [2, 3, 4]

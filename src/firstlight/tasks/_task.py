@@ -17,16 +17,17 @@ Targets = Int[np.ndarray, " N"] | Float[np.ndarray, "N m"]
 class Task:
     """N samples: inputs, their targets and, when the targets come from a finite group, the group.
 
-    Attributes:
-        name: a short title.
-        inputs: X, gathered or dense.
-        targets: (N,) classes 0…outputs−1, or (N, outputs) values to regress on.
-        outputs: the number of classes or of regressed values, M.
-        group: the group whose product is the target, or None.
-        encoding: "onehot", "summed" or "template" (see `group_task`), else "dense".
-        sampling: (N,) probability p of each row to be drawn for training, or None for uniform.
-        truth: the targets before label noise, or None when `targets` are true.
-        class_names: what a user called the classes, or None.
+    **Attributes:**
+
+    - `name`: a short title.
+    - `inputs`: X, gathered or dense.
+    - `targets`: (N,) classes 0…outputs−1, or (N, outputs) values to regress on.
+    - `outputs`: the number of classes or of regressed values, M.
+    - `group`: the group whose product is the target, or None.
+    - `encoding`: "onehot", "summed" or "template" (see `group_task`), else "dense".
+    - `sampling`: (N,) probability p of each row to be drawn for training, or None for uniform.
+    - `truth`: the targets before label noise, or None when `targets` are true.
+    - `class_names`: what a user called the classes, or None.
 
     >>> from firstlight.tasks import group_task
     >>> group_task("Z7")
@@ -61,18 +62,19 @@ class Task:
 
     def split(
         self,
-        fraction: float | int | None = None,
+        fraction: float | None = None,
         count: int | None = None,
         seed: int = 0,
         stratified: bool = False,
     ) -> "Split":
         """Draw the training rows; all others test.
 
-        Args:
-            fraction: ⌊fraction·N⌋ rows train; fraction=1 trains on all rows and leaves no test rows.
-            count: or the number of training rows itself.
-            seed: of the draw; unless stratified, a smaller draw is a subset of a larger one.
-            stratified: give every class its share of the training rows.
+        **Arguments:**
+
+        - `fraction`: ⌊fraction·N⌋ rows train; fraction=1 trains on all rows and leaves no test rows.
+        - `count`: or the number of training rows itself.
+        - `seed`: of the draw; unless stratified, a smaller draw is a subset of a larger one.
+        - `stratified`: give every class its share of the training rows.
 
         >>> from firstlight.tasks import group_task
         >>> group_task("Z71").split(fraction=0.4, seed=1)
@@ -134,10 +136,11 @@ class Task:
 class Split:
     """A task with its training and test rows.
 
-    Attributes:
-        task: the whole task.
-        train: sorted indices of the training rows.
-        test: sorted indices of the test rows; empty only when all rows train.
+    **Attributes:**
+
+    - `task`: the whole task.
+    - `train`: sorted indices of the training rows.
+    - `test`: sorted indices of the test rows; empty only when all rows train.
 
     >>> from firstlight.tasks import group_task
     >>> split = group_task("Z5").split(fraction=0.6)

@@ -63,7 +63,7 @@ def test_falls_of_a_staircase_and_of_a_slide():
     ],
 )
 def test_it_says_where_it_does_not_apply(changes, reason):
-    assert reason in lens.refuses(spec(**changes))
+    assert reason in lens.reason_not_applicable(spec(**changes))
 
 
 def test_what_is_observed_are_norms_and_their_rates_neuron_by_neuron():

@@ -121,7 +121,7 @@ def test_a_sample_of_nodes_stands_for_all():
 
 def test_the_lens_says_where_it_does_not_apply():
     def refusal(**fields):
-        return li2.LENS.refuses(RunSpec.model_validate(fields))
+        return li2.LENS.reason_not_applicable(RunSpec.model_validate(fields))
 
     assert refusal() == "" == refusal(model={"kind": "deep"}) == refusal(task={"group": "S4"})
     assert "the task is parity" in refusal(task={"kind": "parity"})

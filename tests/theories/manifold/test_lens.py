@@ -82,4 +82,4 @@ def test_a_run_tells_its_norm_distance_and_that_adamw_does_not_minimise_the_norm
 
 
 def test_cross_entropy_is_refused_with_the_way_out():
-    assert "train with loss.kind = 'mse'" in lens.refuses(spec(loss={"kind": "cross_entropy"}))
+    assert "train with loss.kind = 'mse'" in lens.reason_not_applicable(spec(loss={"kind": "cross_entropy"}))

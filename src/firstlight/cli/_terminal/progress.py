@@ -28,7 +28,7 @@ class Bar:
         self._bar = Progress(*columns, console=self._console, transient=True, disable=not self.is_shown)
         self._task = self._bar.add_task("preparing", total=None, count="")
 
-    def update(self, done: float | int, total: int, label: str) -> None:
+    def update(self, done: float, total: int, label: str) -> None:
         """Set how much is done of how much, and what is being done."""
         count = f"{int(done)}/{total} {self._unit}"
         self._bar.update(self._task, completed=done, total=total, description=label, count=count)

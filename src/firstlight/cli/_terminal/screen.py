@@ -95,7 +95,7 @@ def brief(value: Any, limit: int = 60) -> str:
     return text if len(text) <= limit else f"{text[: limit - 1]}…"
 
 
-def duration(seconds: float | int) -> str:
+def duration(seconds: float) -> str:
     """Seconds as a person says them.
 
     >>> duration(8.04), duration(200), duration(7500)

@@ -72,7 +72,7 @@ def with_lenses(spec: Any) -> Any:
     """The spec with every lens that applies to it."""
     from firstlight import runs
 
-    names = tuple(name for name, lens in runs.lenses().items() if not lens.refuses(spec))
+    names = tuple(name for name, lens in runs.lenses().items() if not lens.reason_not_applicable(spec))
     return spec.model_copy(update={"lenses": names})
 
 

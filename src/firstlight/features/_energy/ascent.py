@@ -55,16 +55,17 @@ def ascend(
     happens in the Fourier domain, where one step costs O(M) for an Abelian group; otherwise τ grows
     while the energy does and is halved, for that node alone, when it would fall.
 
-    Args:
-        E: the energy.
-        W: (2M, K) starts, of any norm but zero.
-        steps: at most so many.
-        tolerance: at rest when ‖∇E − (w·∇E)w‖ ≤ tolerance · |w·∇E|, or when `PATIENCE` steps in a row, long or
-            short, did not raise E by `PROGRESS` of itself, nor does the shortest combination of the gradients
-            around: so end ascents at a kink of σ, where ∇E does not vanish. A node at which E = 0 has nothing to
-            follow: it stays, and has not converged.
-        fitted: irreps, as places in `group.irreps()`, whose share is left out of E (E_S of Li₂, Theorem 7); only
-            over the whole table with quadratic σ.
+    **Arguments:**
+
+    - `E`: the energy.
+    - `W`: (2M, K) starts, of any norm but zero.
+    - `steps`: at most so many.
+    - `tolerance`: at rest when ‖∇E − (w·∇E)w‖ ≤ tolerance · |w·∇E|, or when `PATIENCE` steps in a row, long or
+      short, did not raise E by `PROGRESS` of itself, nor does the shortest combination of the gradients
+      around: so end ascents at a kink of σ, where ∇E does not vanish. A node at which E = 0 has nothing to
+      follow: it stays, and has not converged.
+    - `fitted`: irreps, as places in `group.irreps()`, whose share is left out of E (E_S of Li₂, Theorem 7); only
+      over the whole table with quadratic σ.
 
     >>> from firstlight.groups import quaternion
     >>> E = GroupEnergy(quaternion())

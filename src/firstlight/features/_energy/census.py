@@ -22,10 +22,11 @@ def energy_hessian(
     $$\nabla^2 E = 4\begin{pmatrix} L^\top L & L^\top R + T \\ \cdot & R^\top R\end{pmatrix}, \quad
       L_{hg} = \partial t_h/\partial a_g,\; R_{hg} = \partial t_h/\partial b_g,\; T_{gg'} = t(gg').$$
 
-    Args:
-        w: (2M,) the node.
-        group: of order M.
-        basis: (M, s) orthonormal columns; the Hessian is then that in these coordinates of both halves, m = 2s.
+    **Arguments:**
+
+    - `w`: (2M,) the node.
+    - `group`: of order M.
+    - `basis`: (M, s) orthonormal columns; the Hessian is then that in these coordinates of both halves, m = 2s.
 
     >>> import numpy as np
     >>> from firstlight.features import energy_gradient
@@ -96,16 +97,18 @@ def _unit(w: Float[np.ndarray, " twoM"]) -> Float[np.ndarray, " twoM"]:
 def census(group: Group, starts: int = 100, seed: int = 0, *, curved: int | None = None) -> pd.DataFrame:
     """Ascend E from random starts and say of each where it ended, beside what theory predicts there.
 
-    Args:
-        group: of order M; the energy is that of σ = x² over the whole table.
-        starts: number of ascents.
-        seed: of the starts.
-        curved: at how many ends per component to find the eigenvalues of the Hessian, which costs O(M³) each;
-            all by default. Where they were not found the counts are −1.
+    **Arguments:**
 
-    Returns:
-        One row per start: component (label), kind, dim, energy, predicted, purity, converged, and the counts
-        positive, flat, negative of eigenvalues of the Hessian, beside predicted_flat.
+    - `group`: of order M; the energy is that of σ = x² over the whole table.
+    - `starts`: number of ascents.
+    - `seed`: of the starts.
+    - `curved`: at how many ends per component to find the eigenvalues of the Hessian, which costs O(M³) each;
+      all by default. Where they were not found the counts are −1.
+
+    **Returns:**
+
+    One row per start: component (label), kind, dim, energy, predicted, purity, converged, and the counts
+    positive, flat, negative of eigenvalues of the Hessian, beside predicted_flat.
 
     >>> from firstlight.groups import symmetric
     >>> census(symmetric(3), starts=40).groupby("component")[["energy", "flat"]].max().round(9)

@@ -22,9 +22,10 @@ def irrep_content(W: Real[Any, "rows K"], group: Group) -> Float[Any, "K C"]:
     Halves of the weights, one per factor of the product, are taken together. Works on NumPy and JAX arrays, under
     `jit` too, in the precision of W; integers become floating.
 
-    Args:
-        W: (mM, K), the m halves of M weights each stacked, such as first-layer weights (2M, K) or Vᵀ (M, K).
-        group: of order M, with C real components.
+    **Arguments:**
+
+    - `W`: (mM, K), the m halves of M weights each stacked, such as first-layer weights (2M, K) or Vᵀ (M, K).
+    - `group`: of order M, with C real components.
 
     >>> import numpy as np
     >>> from firstlight.groups import cyclic

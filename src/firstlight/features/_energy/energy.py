@@ -26,11 +26,12 @@ class GroupEnergy:
     (Li₂, Theorem 1). Over the whole table a quadratic σ = c₀ + c₁x + c₂x² leaves only the cross term,
     E = 2c₂²‖a ∗ b − mean‖², computed by group convolution; everything else gathers the pairs.
 
-    Args:
-        group: of order M.
-        activation: σ, by name or as in `models.activation`.
-        rows: which of the M² pairs were sampled, as gM + g′ (`tasks.Split.train`); None for all.
-        residualised: remove from Y what the indicators of g and of g′ explain, not only its mean.
+    **Arguments:**
+
+    - `group`: of order M.
+    - `activation`: σ, by name or as in `models.activation`.
+    - `rows`: which of the M² pairs were sampled, as gM + g′ (`tasks.Split.train`); None for all.
+    - `residualised`: remove from Y what the indicators of g and of g′ explain, not only its mean.
     """
 
     group: Group

@@ -18,9 +18,10 @@ _FLAT = {
 class Maximum:
     """The maxima of E(w) = ½‖Ỹᵀ(Xw)²‖² on ‖w‖ = 1 that lie in one real component.
 
-    Args:
-        group: of order M.
-        component: a real component of it other than the trivial one.
+    **Arguments:**
+
+    - `group`: of order M.
+    - `component`: a real component of it other than the trivial one.
 
     >>> from firstlight.groups import quaternion
     >>> [(m.component.label, m.energy, m.flat) for m in maxima(quaternion())]

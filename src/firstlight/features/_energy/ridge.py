@@ -25,11 +25,12 @@ def ridge(F: Features, Y: Targets, eta: float) -> Float[Any, "K M"]:
 
     (Li₂, eq. 4), solved in the smaller of the dimensions n and K. At η = 0 it is the solution of least norm.
 
-    Args:
-        F: (n, K) hidden features; they and the targets are centred here.
-        Y: (n, M) targets.
-        eta: η ≥ 0 of J = ½‖P₁⊥(Y − FV)‖² + (η/2)‖V‖²; for a mean over samples without ½ and an L2 weight
-            decay wd in the gradient, η = n·wd/2.
+    **Arguments:**
+
+    - `F`: (n, K) hidden features; they and the targets are centred here.
+    - `Y`: (n, M) targets.
+    - `eta`: η ≥ 0 of J = ½‖P₁⊥(Y − FV)‖² + (η/2)‖V‖²; for a mean over samples without ½ and an L2 weight
+      decay wd in the gradient, η = n·wd/2.
 
     >>> import numpy as np
     >>> F, Y = np.array([[1.0], [-1.0]]), np.array([[2.0], [-2.0]])
@@ -90,9 +91,10 @@ def ridge_gradient(F: Features, Y: Targets, eta: float, form: str | None = None)
     (Li₂, eq. 5; the second form needs one n×n factorisation only). It vanishes like η for K ≥ n, which is why
     nothing is learned without weight decay.
 
-    Args:
-        F: (n, K) features; Y: (n, M) targets; eta: η > 0.
-        form: "nodes" (K×K) or "samples" (n×n); the smaller by default.
+    **Arguments:**
+
+    - `F`: (n, K) features; Y: (n, M) targets; eta: η > 0.
+    - `form`: "nodes" (K×K) or "samples" (n×n); the smaller by default.
 
     >>> import numpy as np
     >>> F, Y = np.array([[1.0], [-1.0]]), np.array([[2.0], [-2.0]])

@@ -36,17 +36,16 @@ def pearson(A: Matrix, B: Matrix) -> Float[Any, ""]:
     return cosine(A - xp.mean(A), B - xp.mean(B))
 
 
-def decay_budget(
-    learning_rates: Iterable[float | int], weight_decay: float | int, momentum: float | int = 0.0
-) -> float:
+def decay_budget(learning_rates: Iterable[float], weight_decay: float, momentum: float = 0.0) -> float:
     r"""How often weight decay alone would have shrunk the weights e-fold: wd·Σ lr/(1 − momentum).
 
     WWᵀ is a moving average of sym FACT with this memory, so FACT can hold only where it is well above 1.
 
-    Args:
-        learning_rates: that of every step taken.
-        weight_decay: the optimizer's.
-        momentum: of SGD; 0 for others.
+    **Arguments:**
+
+    - `learning_rates`: that of every step taken.
+    - `weight_decay`: the optimizer's.
+    - `momentum`: of SGD; 0 for others.
 
     >>> round(decay_budget([0.1] * 1000, weight_decay=1e-3, momentum=0.9), 9)
     1.0

@@ -13,7 +13,7 @@ from jaxtyping import Float, Real
 from firstlight.features._arrays import namespace
 
 Weights = Float[Any, "d K"]
-Scalar = float | int | Float[Any, ""]
+Scalar = float | Float[Any, ""]
 Reduction = Literal["mean", "sum"]
 
 
@@ -45,10 +45,11 @@ def weight_gradient(
 
     $$\partial L/\partial W = \tfrac1n\textstyle\sum_i\sum_t h_{it}\,\delta_{it}^\top$$
 
-    Args:
-        inputs: (n, …, d) the h; positions and uses of the weight on the axes between.
-        deltas: (n, …, K) ∂ℓ_i/∂(hW).
-        reduction: "mean" over samples, or "sum" where the loss is a sum or the deltas hold 1/n already.
+    **Arguments:**
+
+    - `inputs`: (n, …, d) the h; positions and uses of the weight on the axes between.
+    - `deltas`: (n, …, K) ∂ℓ_i/∂(hW).
+    - `reduction`: "mean" over samples, or "sum" where the loss is a sum or the deltas hold 1/n already.
 
     >>> import numpy as np
     >>> weight_gradient(np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([[1.0], [3.0]])).ravel()
@@ -68,11 +69,12 @@ def fact(W: Weights, gradient: Weights, weight_decay: Scalar) -> Float[Any, "d d
 
     (FACT, Theorem 3.1); the last form holds at *any* weights.
 
-    Args:
-        W: (d, K).
-        gradient: (d, K) ∂L/∂W of the loss without its decay; `weight_gradient` gives it. For AdamW it is the mean
-            of m̂/(√v̂ + ε), the direction its steps take beside the decay.
-        weight_decay: λ of L + (λ/2)‖W‖², which is the `weight_decay` of SGD and of Adam; 2λ' if the loss adds λ'‖W‖².
+    **Arguments:**
+
+    - `W`: (d, K).
+    - `gradient`: (d, K) ∂L/∂W of the loss without its decay; `weight_gradient` gives it. For AdamW it is the mean
+      of m̂/(√v̂ + ε), the direction its steps take beside the decay.
+    - `weight_decay`: λ of L + (λ/2)‖W‖², which is the `weight_decay` of SGD and of Adam; 2λ' if the loss adds λ'‖W‖².
 
     >>> import numpy as np
     >>> W = np.array([[1.0], [2.0]])

@@ -30,11 +30,12 @@ def kernel_fact(X: Rows, M: Metric, D: Pairs, alpha: Dual, *, radial: bool) -> M
     (FACT, Lemma F.1.) The radial form is a signed graph Laplacian and does not change when X is shifted, so X is
     centred first, which keeps its digits.
 
-    Args:
-        X: (n, d) training rows.
-        M: (d, d) of the kernel.
-        D: (n, n) slopes; alpha: (n, c) dual coefficients (K + nλI)⁻¹Y.
-        radial: which of the two kinds of kernel D belongs to.
+    **Arguments:**
+
+    - `X`: (n, d) training rows.
+    - `M`: (d, d) of the kernel.
+    - `D`: (n, n) slopes; alpha: (n, c) dual coefficients (K + nλI)⁻¹Y.
+    - `radial`: which of the two kinds of kernel D belongs to.
 
     >>> import numpy as np
     >>> X, D, alpha = np.array([[0.0], [1.0]]), -np.ones((2, 2)), np.array([[1.0], [-1.0]])
@@ -69,10 +70,11 @@ def kernel_agop(
     with Q = (DᵀD)∘A − C − Cᵀ + diag(‖V_i‖²), V = Dα, C = D∘(Vαᵀ); an inner-product kernel has the first term of Q
     alone (Proposition 5.1: τ = DᵀD/n).
 
-    Args:
-        X, M, D, alpha, radial: as for `kernel_fact`.
-        centred: subtract each output's mean gradient over the rows.
-        form: "outputs" loops over the c outputs, n²cd operations; "pairs" forms Q, n³; the cheaper by default.
+    **Arguments:**
+
+    - `X`, `M`, `D`, `alpha`, `radial`: as for `kernel_fact`.
+    - `centred`: subtract each output's mean gradient over the rows.
+    - `form`: "outputs" loops over the c outputs, n²cd operations; "pairs" forms Q, n³; the cheaper by default.
 
     >>> import numpy as np
     >>> X, D, alpha = np.array([[0.0], [1.0]]), np.ones((2, 2)), np.array([[1.0], [2.0]])

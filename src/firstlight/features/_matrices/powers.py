@@ -21,16 +21,17 @@ def symmetric_part(A: Square) -> Square:
     return (A + A.T) / 2
 
 
-def matrix_power(A: Square, power: float | int, floor: float | int | None = None) -> Square:
+def matrix_power(A: Square, power: float, floor: float | None = None) -> Square:
     r"""A^s of a positive semi-definite matrix, by its eigenvalues.
 
     Eigenvalues below `floor` times the largest are rounding errors of zeros and count as zero; their powers would
     not be small (√1e-16 = 1e-8).
 
-    Args:
-        A: (d, d) symmetric, positive semi-definite up to rounding; the symmetric part is taken.
-        power: s > 0.
-        floor: relative to the largest eigenvalue; d times the precision of A's type by default.
+    **Arguments:**
+
+    - `A`: (d, d) symmetric, positive semi-definite up to rounding; the symmetric part is taken.
+    - `power`: s > 0.
+    - `floor`: relative to the largest eigenvalue; d times the precision of A's type by default.
 
     >>> import numpy as np
     >>> matrix_power(np.diag([4.0, 1e-30]), 0.5)
@@ -44,7 +45,7 @@ def matrix_power(A: Square, power: float | int, floor: float | int | None = None
     return xp.matmul(vectors * _clean_power(values, power, floor), vectors.T)
 
 
-def symmetrised(A: Float[Any, "d e"], power: float | int = 1.0, floor: float | int | None = None) -> Square:
+def symmetrised(A: Float[Any, "d e"], power: float = 1.0, floor: float | None = None) -> Square:
     r"""(AAᵀ)^{s/2} = U S^s Uᵀ from the singular values A = U S Vᵀ; at s = 1 it is √(AAᵀ).
 
     For FACT this is its symmetrisation (FACT, Remark 3.3, whose printed form drops a factor). The product AAᵀ, whose
@@ -63,7 +64,7 @@ def symmetrised(A: Float[Any, "d e"], power: float | int = 1.0, floor: float | i
     return xp.matmul(U * _clean_power(S, power, floor), U.T)
 
 
-def symmetrised_product(L: Float[Any, "d K"], R: Float[Any, "e K"], power: float | int = 1.0) -> Square:
+def symmetrised_product(L: Float[Any, "d K"], R: Float[Any, "e K"], power: float = 1.0) -> Square:
     r"""`symmetrised` of LRᵀ, by factors of the smaller size: with L = QT it is Q·symmetrised(TRᵀ)·Qᵀ.
 
     FACT = −W(∂L/∂W)ᵀ/λ is such a product, of rank K at most, however large d is.
@@ -78,7 +79,7 @@ def symmetrised_product(L: Float[Any, "d K"], R: Float[Any, "e K"], power: float
     return xp.matmul(Q, xp.matmul(symmetrised(xp.matmul(T, R.T), power), Q.T))
 
 
-def pulled_back_power(W: Float[Any, "d K"], B: Float[Any, "K K"], power: float | int) -> Square:
+def pulled_back_power(W: Float[Any, "d K"], B: Float[Any, "K K"], power: float) -> Square:
     r"""(W B Wᵀ)^s for positive B, by factors of the smaller size: with W = QT it is Q (T B Tᵀ)^s Qᵀ.
 
     >>> import numpy as np
@@ -91,7 +92,7 @@ def pulled_back_power(W: Float[Any, "d K"], B: Float[Any, "K K"], power: float |
     return xp.matmul(Q, xp.matmul(matrix_power(pulled_back(T, B), power), Q.T))
 
 
-def _clean_power(values: Float[Any, " d"], power: float | int, floor: float | int | None) -> Float[Any, " d"]:
+def _clean_power(values: Float[Any, " d"], power: float, floor: float | None) -> Float[Any, " d"]:
     xp = namespace(values)
     least = xp.finfo(values.dtype).eps * values.shape[0] if floor is None else floor
     kept = values > least * xp.max(values)

@@ -21,10 +21,11 @@ def settle(
     L-BFGS first, then damped Newton steps with the whole Hessian, in rounds. The damping also keeps out its null
     directions, which symmetries leave, such as rotations of queries against keys.
 
-    Args:
-        model: smooth, with a few hundred parameters at most.
-        inputs, targets: the whole data set; loss_fn: its loss; weight_decay: λ > 0.
-        rounds: of descent and Newton, at most.
+    **Arguments:**
+
+    - `model`: smooth, with a few hundred parameters at most.
+    - `inputs`, `targets`: the whole data set; loss_fn: its loss; weight_decay: λ > 0.
+    - `rounds`: of descent and Newton, at most.
     """
     names = [name for name, p in model.named_parameters() if p.requires_grad]
     parameters = [p for p in model.parameters() if p.requires_grad]

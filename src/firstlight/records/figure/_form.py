@@ -112,7 +112,7 @@ class _Panels(Form):
     panels: Annotated[list[dict[str, Any]], Len(1)]
 
 
-def _numbers(*shape: int | str, optional: bool = False, **bounds: float | int) -> Tensor:
+def _numbers(*shape: int | str, optional: bool = False, **bounds: float) -> Tensor:
     return Tensor(shape, ("b", "i", "u", "f"), finite=False, optional=optional, **bounds)
 
 

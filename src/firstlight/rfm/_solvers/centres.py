@@ -22,10 +22,11 @@ _ROWS_TIMES_CENTRES = 1 << 23
 class CentreSolver:
     r"""Weighted kernel ridge regression on chosen centres; the same calls as `ExactSolver`.
 
-    Args:
-        X: (n, d) rows; Y: (n, c) targets; weights: (n,) above 0.
-        kernel: with its bandwidth.
-        centres: (m,) which rows are the centres.
+    **Arguments:**
+
+    - `X`: (n, d) rows; Y: (n, c) targets; weights: (n,) above 0.
+    - `kernel`: with its bandwidth.
+    - `centres`: (m,) which rows are the centres.
 
     `Solution.captured` states the accuracy: 1 − captured is the mean over rows of what the centres miss of K(x, x).
 
@@ -78,7 +79,7 @@ class CentreSolver:
         """The mean of the kernel's diagonal, the scale of a ridge."""
         return float(np.mean(self._self_similarity(slice(None)), dtype=np.float64)) or 1.0
 
-    def solve(self, ridge: float | int, *, loo: bool = False) -> Solution:
+    def solve(self, ridge: float, *, loo: bool = False) -> Solution:
         """β for one ridge and the metric loaded last; leaving a row out keeps it as a centre."""
         system = np.asfortranarray(self._gram)
         norm = float(np.abs(system).sum(axis=0).max()) + ridge

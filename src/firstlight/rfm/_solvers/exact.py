@@ -20,10 +20,11 @@ from firstlight.rfm._solvers.threads import in_parallel
 class ExactSolver:
     r"""Weighted kernel ridge regression, min Σ w_i|y_i − f(x_i)|² + ridge·‖f‖², so α = (K + ridge·diag(1/w))⁻¹Y.
 
-    Args:
-        X: (n, d) rows, centred if the kernel is radial; float32 or float64 decides the precision of everything.
-        Y: (n, c) targets; weights: (n,) above 0.
-        kernel: with its bandwidth.
+    **Arguments:**
+
+    - `X`: (n, d) rows, centred if the kernel is radial; float32 or float64 decides the precision of everything.
+    - `Y`: (n, c) targets; weights: (n,) above 0.
+    - `kernel`: with its bandwidth.
 
     >>> from firstlight.rfm._solvers.kernels import Gaussian
     >>> X, Y = np.array([[-1.0], [1.0]]), np.array([[-1.0], [1.0]])
@@ -75,7 +76,7 @@ class ExactSolver:
             raise ValueError("the kernel matrix was overwritten; call load(M) first")
         return self._square.astype(np.float64)
 
-    def solve(self, ridge: float | int, *, loo: bool = False) -> Solution:
+    def solve(self, ridge: float, *, loo: bool = False) -> Solution:
         """α for one ridge and the metric loaded last, with leave-one-out predictions if asked for."""
         if not self._whole:
             if self._once:

@@ -16,7 +16,7 @@ RANGES: dict[np.dtype, float] = {np.dtype(np.float32): 1e8, np.dtype(np.float64)
 """Entries and bandwidths may be this large, or its inverse: their fourth powers are then numbers still."""
 
 
-def in_range(size: float | int, dtype: np.dtype) -> bool:
+def in_range(size: float, dtype: np.dtype) -> bool:
     """Whether squares of squares of numbers of this size neither overflow nor vanish.
 
     >>> in_range(1e9, np.dtype(np.float32)), in_range(1e9, np.dtype(np.float64))
@@ -33,7 +33,7 @@ class Kernel(ABC):
     have k(0) = 1: the diagonal is set to that, exactly.
     """
 
-    bandwidth: float | int = 1.0
+    bandwidth: float = 1.0
 
     radial: ClassVar[bool] = True
     slopes_from_values: ClassVar[bool] = True

@@ -59,8 +59,9 @@ def spread(
 
     With C = X and β = α, FACT = ½MS (Lemma F.1). Shift X and C so that their mean is near zero.
 
-    Args:
-        rows: blocks that cover all rows once; slopes: gives D of a block.
+    **Arguments:**
+
+    - `rows`: blocks that cover all rows once; slopes: gives D of a block.
     """
 
     def part(block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

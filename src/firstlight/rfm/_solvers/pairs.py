@@ -36,10 +36,11 @@ def blocks(rows: int, columns: int, entries: int = _BLOCK) -> Iterator[slice]:
 def arguments(kernel: Kernel, X: Rows, Z: Others, M: Metric, then: Callable[[Pairs], None] | None = None) -> Pairs:
     r"""u for all pairs of rows: ‖x − z‖²_M = xᵀMx + zᵀMz − 2xᵀMz, or xᵀMz.
 
-    Args:
-        X: (n, d); Z: (m, d); for a radial kernel both should be centred, since the difference loses digits otherwise.
-        M: (d, d) symmetric.
-        then: is done in place to each block of rows of u, while it is in the cache.
+    **Arguments:**
+
+    - `X`: (n, d); Z: (m, d); for a radial kernel both should be centred, since the difference loses digits otherwise.
+    - `M`: (d, d) symmetric.
+    - `then`: is done in place to each block of rows of u, while it is in the cache.
 
     >>> from firstlight.rfm._solvers.kernels import Gaussian
     >>> arguments(Gaussian(), np.array([[0.0], [2.0]]), np.array([[1.0]]), np.eye(1)).ravel()

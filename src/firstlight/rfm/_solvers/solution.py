@@ -18,13 +18,14 @@ class IllConditionedWarning(UserWarning):
 class Solution:
     r"""Coefficients of f(x) = K(x, C)β for one metric and one ridge.
 
-    Args:
-        beta: (m, c) coefficients on the centres; alpha: (n, c) those on the rows, w_i(y_i − f(x_i))/ridge, which are
-            the same numbers where the rows are the centres.
-        ridge: what was added to the diagonal of K.
-        loo: (n, c) leave-one-out predictions, if asked for.
-        condition: estimate of the condition number of what was solved.
-        captured: share of the kernel's trace that the centres span, 1 if the rows are the centres.
+    **Arguments:**
+
+    - `beta`: (m, c) coefficients on the centres; alpha: (n, c) those on the rows, w_i(y_i − f(x_i))/ridge, which are
+      the same numbers where the rows are the centres.
+    - `ridge`: what was added to the diagonal of K.
+    - `loo`: (n, c) leave-one-out predictions, if asked for.
+    - `condition`: estimate of the condition number of what was solved.
+    - `captured`: share of the kernel's trace that the centres span, 1 if the rows are the centres.
     """
 
     beta: Float[np.ndarray, "m c"]

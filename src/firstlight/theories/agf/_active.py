@@ -29,8 +29,8 @@ class Descent:
     """Where a cost phase ended: θ (K, P), the loss there, and the largest entry of its gradient."""
 
     theta: Float[np.ndarray, "K P"]
-    level: float | int
-    gradient: float | int
+    level: float
+    gradient: float
 
 
 def descend(
@@ -38,10 +38,10 @@ def descend(
     theta: Float[np.ndarray, "K P"],
     active: Bool[np.ndarray, " K"],
     *,
-    tolerance: float | int = 1e-9,
-    progress: float | int = 1e-6,
+    tolerance: float = 1e-9,
+    progress: float = 1e-6,
     dormancy: Any = 0.0,
-    between: tuple[float | int, float | int] = (0.0, 1e12),
+    between: tuple[float, float] = (0.0, 1e12),
 ) -> Descent:
     """Minimise the loss over the active rows of θ from where they are; the others count as zero.
 
@@ -89,10 +89,10 @@ def _over(problem: Problem, theta: np.ndarray, chosen: np.ndarray) -> Callable[[
 def _follow(
     problem: Problem,
     theta: np.ndarray,
-    time: float | int,
-    gain: float | int,
+    time: float,
+    gain: float,
     small: np.ndarray,
-    between: tuple[float | int, float | int],
+    between: tuple[float, float],
     implicit: bool,
 ) -> tuple[np.ndarray, float, float]:
     """Gradient flow of the rows that are not zero until |∇L|²·t ≤ gain, its time, and the largest gradient met."""
@@ -120,8 +120,8 @@ def _follow(
             return theta, time, largest
 
 
-def _solver(problem: Problem, cost: Callable[..., Any], start: np.ndarray, time: float | int, implicit: bool) -> Any:
-    def right(t: float | int, y: np.ndarray) -> np.ndarray:
+def _solver(problem: Problem, cost: Callable[..., Any], start: np.ndarray, time: float, implicit: bool) -> Any:
+    def right(t: float, y: np.ndarray) -> np.ndarray:
         return -cost(y)[1]
 
     if not implicit:

@@ -117,14 +117,14 @@ class InContext:
             name=f"regression in context, {D} dimensions, {N} examples",
         )
 
-    def initial(self, heads: int, alpha: float | int, seed: int = 0) -> Float[np.ndarray, "H P"]:
+    def initial(self, heads: int, alpha: float, seed: int = 0) -> Float[np.ndarray, "H P"]:
         """θ with normal entries of standard deviation α and V = |V|, as in Figure 5."""
         theta = self.problem.initial(heads, alpha, seed)
         theta[:, 0] = np.abs(theta[:, 0])
         return theta
 
 
-def power_law_covariance(D: int, trace: float | int = 2.0, exponent: float | int = 1.0) -> Float[np.ndarray, "D D"]:
+def power_law_covariance(D: int, trace: float = 2.0, exponent: float = 1.0) -> Float[np.ndarray, "D D"]:
     """A diagonal covariance with eigenvalues ∝ i^(−exponent) and a given trace.
 
     >>> np.diag(power_law_covariance(2, trace=3.0))

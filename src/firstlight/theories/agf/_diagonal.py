@@ -38,7 +38,7 @@ def log_cosh(x: Any) -> Any:
     return x + np.log1p(np.exp(-2 * x)) - np.log(2.0)
 
 
-def accumulated(S: Any, slope: Any, rho: Any, t: Any, eta: float | int) -> tuple[Any, Any]:
+def accumulated(S: Any, slope: Any, rho: Any, t: Any, eta: float) -> tuple[Any, Any]:
     r"""S_i and ρ_i = sgn(u_i v_i) a time t after a jump at which they had these values.
 
     $$S(\tau + t) = \tfrac{1}{2\eta}\log\cosh\big(2\eta z\big), \quad \rho = \mathrm{sgn}\, z, \quad
@@ -56,7 +56,7 @@ def accumulated(S: Any, slope: Any, rho: Any, t: Any, eta: float | int) -> tuple
     return log_cosh(2 * eta * z) / (2 * eta), np.sign(z)
 
 
-def time_to_jump(S: Any, slope: Any, rho: Any, eta: float | int) -> Any:
+def time_to_jump(S: Any, slope: Any, rho: Any, eta: float) -> Any:
     r"""Δτ_i until S_i = 1 (Corollary C.5, eq. 37); infinite where the slope is zero.
 
     $$\Delta\tau_i = \frac{\cosh^{-1} e^{2\eta} - \zeta_i \cosh^{-1} e^{2\eta S_i}}{2\eta\,|\nabla_{\beta_i} L|},
@@ -83,7 +83,7 @@ def cost_step(X: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], signs: Ve
     return beta + 0.0
 
 
-def predict_diagonal(X: Any, y: Any, alpha: float | int | None = None, *, eta: float | int | None = None) -> Staircase:
+def predict_diagonal(X: Any, y: Any, alpha: float | None = None, *, eta: float | None = None) -> Staircase:
     """AGF for a diagonal network, exactly, from u = √2·α, v = 0 (Theorem C.4, Corollary C.5 and eq. 5).
 
     Times are in units of η = −log(√2 α), which is also the clock of the result. Neurons may fall asleep and wake
@@ -103,7 +103,7 @@ def predict_diagonal(X: Any, y: Any, alpha: float | int | None = None, *, eta: f
     def wait(slope: Vector) -> Vector:
         return time_to_jump(S, slope, rho, eta)
 
-    def move(slope: Vector, t: float | int, frozen: Bool[np.ndarray, " d"]) -> Vector:
+    def move(slope: Vector, t: float, frozen: Bool[np.ndarray, " d"]) -> Vector:
         later, signs = accumulated(S, slope, rho, t, eta)
         S[~frozen], rho[~frozen] = later[~frozen], signs[~frozen]
         S[np.abs(S - 1) < _SNAP] = 1.0
@@ -125,7 +125,7 @@ def pesme_flammarion(X: Any, y: Any) -> Staircase:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(slope == 0, np.inf, (1 + np.sign(slope) * s) / np.abs(slope))
 
-    def move(slope: Vector, t: float | int, frozen: Bool[np.ndarray, " d"]) -> Vector:
+    def move(slope: Vector, t: float, frozen: Bool[np.ndarray, " d"]) -> Vector:
         s[~frozen] -= t * slope[~frozen]
         s[np.abs(np.abs(s) - 1) < _SNAP] = np.sign(s[np.abs(np.abs(s) - 1) < _SNAP])
         return np.where(np.abs(s) == 1.0, s, 0.0)
@@ -138,7 +138,7 @@ def _alternate(
     y: Float[np.ndarray, " n"],
     wait: Callable[[Vector], Vector],
     move: Callable[..., Vector],
-    eta: float | int,
+    eta: float,
     name: str,
 ) -> Staircase:
     """Wait for the first coefficient to reach its boundary, then solve the constrained least squares."""
@@ -169,9 +169,7 @@ def _alternate(
     )
 
 
-def diagonal_flow(
-    X: Any, y: Any, alpha: float | int | None = None, times: Any = 2.0, *, eta: float | int | None = None
-) -> Flow:
+def diagonal_flow(X: Any, y: Any, alpha: float | None = None, times: Any = 2.0, *, eta: float | None = None) -> Flow:
     r"""Gradient flow of a diagonal network from u = √2·α, v = 0, exact down to α = 10⁻¹⁰⁰ and below.
 
     $$\beta_i = \alpha^2 \sinh(2\eta S_i), \qquad \dot S = -\nabla_\beta L(\beta), \qquad \eta = -\log\alpha$$
@@ -198,7 +196,7 @@ def diagonal_flow(
         up, down = (np.exp(np.minimum(2 * eta * (sign * S - 1), 150.0)) for sign in (1, -1))
         return (up - down) / 2
 
-    def jacobian(t: float | int, S: np.ndarray) -> np.ndarray:
+    def jacobian(t: float, S: np.ndarray) -> np.ndarray:
         return -H * (2 * eta * np.sqrt(beta(S) ** 2 + np.exp(-4 * eta)))
 
     ts = check_times(times)
@@ -221,7 +219,7 @@ def _loss(X: np.ndarray, y: np.ndarray, beta: np.ndarray) -> float:
     return float(np.sum((y - X @ beta) ** 2) / (2 * len(y)))
 
 
-def _clock(alpha: float | int | None, eta: float | int | None) -> float:
+def _clock(alpha: float | None, eta: float | None) -> float:
     if eta is None:
         check_alpha(0.0 if alpha is None else alpha)
         eta = -float(np.log(np.sqrt(2) * alpha))  # type: ignore[operator]

@@ -30,7 +30,7 @@ class Climb:
     """How a utility phase ended: after `time`, with directions θ̄, accumulated S and, for a jump, the neuron."""
 
     status: ClimbStatus
-    time: float | int
+    time: float
     theta_bar: Float[np.ndarray, "K P"]
     S: Float[np.ndarray, " K"]
     neuron: int | None
@@ -52,7 +52,7 @@ def dynamics(
     residual: Any,
     norm: Float[np.ndarray, " K"],
     dormant: Bool[np.ndarray, " K"],
-    eta: float | int,
+    eta: float,
     adaptive: bool = False,
 ) -> Callable[[float, np.ndarray], np.ndarray]:
     r"""The right side of (θ̄, S)′, flattened, with the norm following from S.
@@ -65,7 +65,7 @@ def dynamics(
     K, kappa = len(norm), problem.kappa
     moving = dormant[:, None]
 
-    def right(t: float | int, y: np.ndarray) -> np.ndarray:
+    def right(t: float, y: np.ndarray) -> np.ndarray:
         theta_bar, S = y[:-K].reshape(K, -1), y[-K:]
         length = np.linalg.norm(theta_bar, axis=1, keepdims=True)
         theta_bar = theta_bar / length
@@ -86,9 +86,9 @@ def climb(
     dormant: Bool[np.ndarray, " K"],
     residual: Any,
     *,
-    eta: float | int,
-    slowest: float | int,
-    max_time: float | int = np.inf,
+    eta: float,
+    slowest: float,
+    max_time: float = np.inf,
     max_steps: int = 20_000,
     adaptive: bool = False,
 ) -> Climb:
@@ -149,9 +149,9 @@ def _stands_still(
     y: np.ndarray,
     norm: np.ndarray,
     dormant: np.ndarray,
-    kappa: float | int,
-    eta: float | int,
-    slowest: float | int,
+    kappa: float,
+    eta: float,
+    slowest: float,
     adaptive: bool,
 ) -> bool:
     """Whether no dormant neuron grows or turns."""

@@ -20,11 +20,11 @@ def follow(
     theta: Float[np.ndarray, "K P"],
     times: Any,
     *,
-    eta: float | int = 1.0,
+    eta: float = 1.0,
     solver: Literal["dop853", "rk45", "lsoda"] | None = None,
-    rtol: float | int | None = None,
+    rtol: float | None = None,
     max_steps: int = 500_000,
-    loss_below: float | int | None = None,
+    loss_below: float | None = None,
 ) -> Flow:
     r"""θ′ = −η∇L from θ (K, P), every neuron as direction and log-norm, so that 10⁻¹⁰⁰ is as good as 10⁻².
 
@@ -77,14 +77,14 @@ def _absolute(problem: Problem) -> float:
     return 1e-8 if problem.kappa == 2 else 1e-3
 
 
-def _polar(problem: Problem, shape: tuple[int, ...], eta: float | int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _polar(problem: Problem, shape: tuple[int, ...], eta: float) -> tuple[Callable[..., Any], Callable[..., Any]]:
     K = shape[0]
 
     def unpack(y: np.ndarray) -> np.ndarray:
         theta_bar = y[:-K].reshape(shape)
         return np.exp(y[-K:])[:, None] * theta_bar / np.linalg.norm(theta_bar, axis=1, keepdims=True)
 
-    def right(t: float | int, y: np.ndarray) -> np.ndarray:
+    def right(t: float, y: np.ndarray) -> np.ndarray:
         theta_bar = y[:-K].reshape(shape)
         theta_bar = theta_bar / np.linalg.norm(theta_bar, axis=1, keepdims=True)
         norm = np.exp(y[-K:])[:, None]
@@ -95,12 +95,12 @@ def _polar(problem: Problem, shape: tuple[int, ...], eta: float | int) -> tuple[
     return right, unpack
 
 
-def _jacobian(problem: Problem, shape: tuple[int, ...], eta: float | int) -> Callable[..., Any]:
+def _jacobian(problem: Problem, shape: tuple[int, ...], eta: float) -> Callable[..., Any]:
     """The Jacobian of the polar flow from ∇²L, at directions of length one."""
     K, P = shape
     hessian: Any = problem.hessian
 
-    def jacobian(t: float | int, y: np.ndarray) -> np.ndarray:
+    def jacobian(t: float, y: np.ndarray) -> np.ndarray:
         q = y[:-K].reshape(shape)
         q, norm = q / np.linalg.norm(q, axis=1, keepdims=True), np.exp(y[-K:])[:, None]
         across = np.eye(P) - q[:, :, None] * q[:, None, :]
@@ -123,7 +123,7 @@ def _jacobian(problem: Problem, shape: tuple[int, ...], eta: float | int) -> Cal
     return jacobian
 
 
-def _level(problem: Problem, unpack: Callable[..., Any], below: float | int | None) -> Callable[[np.ndarray], bool]:
+def _level(problem: Problem, unpack: Callable[..., Any], below: float | None) -> Callable[[np.ndarray], bool]:
     return lambda y: below is not None and float(problem.cost(unpack(y))[0]) <= below
 
 

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-Numbers = float | int | np.floating | np.ndarray
+Numbers = float | np.floating | np.ndarray
 
 
-def check_kappa(kappa: float | int) -> float:
+def check_kappa(kappa: float) -> float:
     """κ as a float, refused below 2.
 
     >>> check_kappa(1)
@@ -21,7 +21,7 @@ def check_kappa(kappa: float | int) -> float:
     return float(kappa)
 
 
-def threshold(norm: Numbers, kappa: float | int) -> Numbers:
+def threshold(norm: Numbers, kappa: float) -> Numbers:
     r"""The η∫κU dt after which a neuron of this norm reaches norm one.
 
     $$c = -\log\lVert\theta_0\rVert \;(\kappa = 2), \qquad
@@ -39,7 +39,7 @@ def threshold(norm: Numbers, kappa: float | int) -> Numbers:
     return float(c) if c.ndim == 0 else c
 
 
-def norm_at(S: Numbers, norm: Numbers, kappa: float | int, eta: float | int = 1.0) -> Numbers:
+def norm_at(S: Numbers, norm: Numbers, kappa: float, eta: float = 1.0) -> Numbers:
     r"""The norm after an accumulated utility S = ∫κU dt.
 
     $$\lVert\theta\rVert = \lVert\theta_0\rVert e^{\eta S}, \qquad
@@ -59,7 +59,7 @@ def norm_at(S: Numbers, norm: Numbers, kappa: float | int, eta: float | int = 1.
     return float(out) if out.ndim == 0 else out
 
 
-def jump_bound(norm: Numbers, kappa: float | int, U_star: float | int, eta: float | int = 1.0) -> Numbers:
+def jump_bound(norm: Numbers, kappa: float, U_star: float, eta: float = 1.0) -> Numbers:
     r"""The earliest time at which a neuron of this norm can reach norm one, c/(κηU*).
 
     $$\tau \ge \frac{-\log\lVert\theta_0\rVert}{2\eta U^*}, \qquad
@@ -76,7 +76,7 @@ def jump_bound(norm: Numbers, kappa: float | int, U_star: float | int, eta: floa
     return threshold(norm, kappa) / (kappa * eta * U_star)
 
 
-def alignment_speed(alpha: float | int, kappa: float | int) -> float:
+def alignment_speed(alpha: float, kappa: float) -> float:
     r"""How fast directions turn in accelerated time, γ(α) = c_κ(α)·α^{κ−2}.
 
     $$\gamma \to \infty \;(\kappa = 2), \qquad \gamma \to \tfrac{1}{\kappa-2} \;(\kappa > 2) \quad (\alpha \to 0)$$

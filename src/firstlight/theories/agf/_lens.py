@@ -25,7 +25,7 @@ def degree(name: Any) -> float:
     return float(next((i for i, c in enumerate(polynomial) if c), 1)) if polynomial is not None else 1.0
 
 
-def waits(norm: Float[Array, " K"], rate: Float[Array, " K"], kappa: float | int) -> Float[Array, " K"]:
+def waits(norm: Float[Array, " K"], rate: Float[Array, " K"], kappa: float) -> Float[Array, " K"]:
     r"""How long each dormant neuron still takes to norm one at its present utility, infinite where it does not grow.
 
     $$-\log\lVert\theta\rVert / \dot\rho \;(\kappa = 2), \qquad
@@ -54,7 +54,7 @@ def observe(ctx: Context) -> dict[str, Array]:
     }
 
 
-def refuses(spec: RunSpec) -> str:
+def reason_not_applicable(spec: RunSpec) -> str:
     """Why the lens does not apply."""
     if spec.loss.kind != "mse":
         return "AGF is about the squared error; train with loss.kind = 'mse'"
@@ -149,7 +149,7 @@ LENSES: tuple[Lens, ...] = (
         name="agf",
         title="Staircases and the next neuron to wake",
         observables=(observe,),
-        refuses=refuses,
+        reason_not_applicable=reason_not_applicable,
         summarise=summarise,
         figure_data=figure_data,
     ),

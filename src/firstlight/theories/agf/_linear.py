@@ -146,7 +146,7 @@ class LinearNetwork:
             times, levels, list(range(len(times))), eta=np.inf, kappa=2, parameters=path, name="linear network"
         )
 
-    def flow(self, alpha: float | int, times: Any, seed: int = 0, rtol: float | int = 1e-8) -> Flow:
+    def flow(self, alpha: float, times: Any, seed: int = 0, rtol: float = 1e-8) -> Flow:
         """Gradient flow from entries of W, V ~ N(0, α²), in units of −log α; `params` are the β (n, M, d)."""
         check_alpha(alpha)
         if alpha >= 1:
@@ -159,7 +159,7 @@ class LinearNetwork:
         def unpack(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return y[: M * K].reshape(M, K), y[M * K :].reshape(K, d)
 
-        def right(t: float | int, y: np.ndarray) -> np.ndarray:
+        def right(t: float, y: np.ndarray) -> np.ndarray:
             a, w = unpack(y)
             G = (B - a @ w) @ S
             return eta * np.concatenate([(G @ w.T).ravel(), (a.T @ G).ravel()])

@@ -16,7 +16,7 @@ from firstlight.theories.agf._problem import Problem, neurons
 from firstlight.theories.agf._templates import Template
 
 
-def harmonic_template(p: int, coefficients: Mapping[int, complex | float | int]) -> Float[np.ndarray, " p"]:
+def harmonic_template(p: int, coefficients: Mapping[int, complex | float]) -> Float[np.ndarray, " p"]:
     """The real template with x̂[k] = c and x̂[−k] = c̄ for the given k, and nothing else.
 
     >>> x = harmonic_template(20, {1: 10, 3: 5, 5: 2.5})  # Figure 6
@@ -111,7 +111,7 @@ def fourier_levels(template: Float[np.ndarray, " p"]) -> Levels:
     return Levels(tuple(order), levels, utility_at(template)[order])
 
 
-def aligned_cost(A: Float[np.ndarray, "3 N"], s: Float[np.ndarray, "3 N"], p: int, x_xi: float | int) -> float:
+def aligned_cost(A: Float[np.ndarray, "3 N"], s: Float[np.ndarray, "3 N"], p: int, x_xi: float) -> float:
     r"""𝓒(Θ) of N neurons aligned to one harmonic, from amplitudes A = (A_u, A_v, A_w) and phases s (Lemma F.6, eq. 80).
 
     **Arguments:** `A`, `s` (3, N); `x_xi` = |x̂[ξ]|; p odd.

@@ -26,18 +26,18 @@ def predict(
     problem: Problem,
     theta: Float[np.ndarray, "K P"],
     *,
-    eta: float | int | str = 1.0,
+    eta: float | str = 1.0,
     groups: Labels | None = None,
-    tie: float | int = 0.0,
+    tie: float = 0.0,
     adaptive: bool = False,
-    dormancy: float | int = 1e-3,
+    dormancy: float = 1e-3,
     constraint: Callable[[Any, Any], Any] | None = None,
-    max_time: float | int = np.inf,
+    max_time: float = np.inf,
     max_jumps: int | None = None,
-    learned: float | int = 1e-6,
-    stall: float | int = 1e-6,
-    tolerance: float | int = 1e-9,
-    progress: float | int = 1e-6,
+    learned: float = 1e-6,
+    stall: float = 1e-6,
+    tolerance: float = 1e-9,
+    progress: float = 1e-6,
 ) -> Staircase:
     r"""The staircase that alternating gradient flows predict from an initialisation (AGF, Algorithm 1).
 
@@ -80,15 +80,15 @@ def predict(
 
 class _Options(NamedTuple):
     groups: Labels | None
-    tie: float | int
-    dormancy: float | int
+    tie: float
+    dormancy: float
     constraint: Callable[[Any, Any], Any] | None
-    max_time: float | int
+    max_time: float
     max_jumps: int
-    learned: float | int
-    stall: float | int
-    tolerance: float | int
-    progress: float | int
+    learned: float
+    stall: float
+    tolerance: float
+    progress: float
 
 
 def _alternate(problem: Problem, state: "_State", options: _Options) -> Staircase:
@@ -142,9 +142,7 @@ def _named(status: str) -> StaircaseStatus:
 class _State:
     """Directions, accumulated utilities and thresholds of all neurons, and which of them are active."""
 
-    def __init__(
-        self, problem: Problem, theta: Float[np.ndarray, "K P"], eta: float | int | str, adaptive: bool
-    ) -> None:
+    def __init__(self, problem: Problem, theta: Float[np.ndarray, "K P"], eta: float | str, adaptive: bool) -> None:
         self.problem, self.adaptive = problem, adaptive
         self.kappa = 2.0 if adaptive else problem.kappa
         self.norm = np.linalg.norm(theta, axis=1)
@@ -166,7 +164,7 @@ class _State:
         growth, _ = growth_and_turn(self.problem, self.theta_bar, np.ones(len(self.norm)), residual)
         return 1 / max(float(growth[neuron]), np.finfo(float).tiny) if growth[neuron] > 0 else 0.0
 
-    def climb(self, residual: Any, slowest: float | int, max_time: float | int):
+    def climb(self, residual: Any, slowest: float, max_time: float):
         up = climb(
             self.problem,
             self.theta_bar,
@@ -183,7 +181,7 @@ class _State:
         self.theta_bar, self.S = up.theta_bar, up.S
         return up
 
-    def wake(self, first: int, groups: Labels | None, tie: float | int) -> tuple[int, ...]:
+    def wake(self, first: int, groups: Labels | None, tie: float) -> tuple[int, ...]:
         """Move the first neuron, and those that go with it, to the active ones at their norms of the moment."""
         going = (np.arange(len(self.S)) == first) | (self.eta * self.S >= (1 - tie) * self.c)
         if groups is not None:
@@ -198,7 +196,7 @@ class _State:
         self.woken_directions = self.theta_bar[woken].copy()
         return tuple(woken.tolist())
 
-    def origin(self, dormancy: float | int) -> Float[np.ndarray, " K"]:
+    def origin(self, dormancy: float) -> Float[np.ndarray, " K"]:
         """The norm below which each neuron counts as back at the origin: flows conserve about its first norm."""
         return np.maximum(dormancy, np.minimum(2 * self.norm, 0.1))
 
@@ -214,7 +212,7 @@ class _State:
         return tuple(np.flatnonzero(fallen).tolist())
 
 
-def _check_clock(eta: float | int | str) -> None:
+def _check_clock(eta: float | str) -> None:
     if eta != "accelerated" and (isinstance(eta, str) or not (np.isfinite(eta) and eta > 0)):
         raise ValueError(
             f"eta, the clock, must be a finite number > 0 or 'accelerated', got {eta!r}; use 1 for the time of "

@@ -36,7 +36,7 @@ class Problem:
     cost: Cost
     residual: Callable[[Any], Any]
     utility: Utility
-    kappa: float | int
+    kappa: float
     parameters: int
     spread: Float[np.ndarray, " P"]
     width: int | None = None
@@ -47,7 +47,7 @@ class Problem:
     def __post_init__(self) -> None:
         object.__setattr__(self, "kappa", check_kappa(self.kappa))
 
-    def initial(self, width: int | None = None, alpha: float | int = 1e-3, seed: int = 0) -> Theta:
+    def initial(self, width: int | None = None, alpha: float = 1e-3, seed: int = 0) -> Theta:
         """θ (K, P) with independent normal entries of standard deviation α·spread.
 
         >>> network(np.eye(3), np.ones(3)).initial(width=5, alpha=1e-4).shape
@@ -64,7 +64,7 @@ class Problem:
         return f"Problem({self.name!r}, κ = {self.kappa:g}, {self.parameters} parameters per neuron)"
 
 
-def check_alpha(alpha: float | int) -> None:
+def check_alpha(alpha: float) -> None:
     """Refuse a scale from which no neuron can ever grow.
 
     >>> check_alpha(0.0)
@@ -99,7 +99,7 @@ def network(
     X: ArrayLike | Sequence,
     y: ArrayLike | Sequence,
     activation: Any = "tanh",
-    kappa: float | int | None = None,
+    kappa: float | None = None,
     single: bool = False,
     name: str = "network",
 ) -> Problem:
@@ -129,7 +129,7 @@ def neurons(
     y: ArrayLike | Sequence,
     parameters: int,
     *,
-    kappa: float | int | None = None,
+    kappa: float | None = None,
     specific: bool = False,
     spread: ArrayLike | Sequence | None = None,
     smooth: bool = True,
@@ -198,7 +198,7 @@ def closed_form(
     cost: Callable[[Any], Any],
     utility: Callable[[Any, Any], Any],
     parameters: int,
-    kappa: float | int,
+    kappa: float,
     *,
     residual: Callable[[Any], Any] | None = None,
     spread: ArrayLike | Sequence | None = None,

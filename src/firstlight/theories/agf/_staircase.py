@@ -31,10 +31,10 @@ _MEANING = {
 class Event:
     """A jump: when, which neurons woke (with their unit directions), the loss before and after, who fell asleep."""
 
-    time: float | int
+    time: float
     neurons: tuple[int, ...]
-    before: float | int
-    after: float | int
+    before: float
+    after: float
     directions: Float[np.ndarray, "m P"]
     fallen: tuple[int, ...] = ()
 
@@ -53,8 +53,8 @@ class Staircase:
 
     events: tuple[Event, ...]
     levels: Float[np.ndarray, " J1"]
-    eta: float | int
-    kappa: float | int
+    eta: float
+    kappa: float
     status: StaircaseStatus
     parameters: Float[np.ndarray, "J1 K P"]
     name: str = ""
@@ -73,7 +73,7 @@ class Staircase:
         """The predicted loss at times in the clock of `eta`."""
         return self.levels[np.searchsorted(self.jump_times, np.asarray(times, float), side="right")]
 
-    def visible(self, drop: float | int = 0.01, gap: float | int = 0.3) -> "Staircase":
+    def visible(self, drop: float = 0.01, gap: float = 0.3) -> "Staircase":
         """The staircase as an eye sees it: cascades count as one jump, and jumps too small to see as none.
 
         A plateau shorter than the share `gap` of the time at which it began joins the jumps on both sides; the time of
@@ -168,7 +168,7 @@ class Comparison:
     """
 
     frame: pd.DataFrame
-    distance: float | int
+    distance: float
 
     @property
     def time_error(self) -> float:
@@ -196,7 +196,7 @@ def _largest(errors: np.ndarray) -> float:
     return float(np.abs(seen).max(initial=0.0))
 
 
-def crossing(times: Float[np.ndarray, " n"], loss: Float[np.ndarray, " n"], level: float | int) -> float:
+def crossing(times: Float[np.ndarray, " n"], loss: Float[np.ndarray, " n"], level: float) -> float:
     """When a curve first falls to a level, by linear interpolation; NaN if it never does.
 
     >>> crossing(np.array([0.0, 1.0, 2.0]), np.array([1.0, 0.8, 0.2]), 0.5)
@@ -212,7 +212,7 @@ def crossing(times: Float[np.ndarray, " n"], loss: Float[np.ndarray, " n"], leve
     return float(times[i - 1] + share * (times[i] - times[i - 1]))
 
 
-def _merged(cascade: list[Event], end: float | int) -> Event:
+def _merged(cascade: list[Event], end: float) -> Event:
     """One event for several, at the first that brings the loss below the middle."""
     middle = (cascade[0].before + end) / 2
     crossing_at = next((event.time for event in cascade if event.after <= middle), cascade[-1].time)
@@ -248,7 +248,7 @@ def compare(staircase: Staircase, t: Float[np.ndarray, " n"], loss: Float[np.nda
     return Comparison(pd.DataFrame(rows, columns=columns), staircase.distance(t, loss))
 
 
-def _flattest(t: np.ndarray, loss: np.ndarray, start: float | int, end: float | int) -> float:
+def _flattest(t: np.ndarray, loss: np.ndarray, start: float, end: float) -> float:
     """The loss where it changes least between two times."""
     end = t[-1] if np.isnan(end) else end
     inside = np.flatnonzero((t > start) & (t <= end))
@@ -276,8 +276,8 @@ def from_levels(
     levels: Sequence | np.ndarray,
     neurons: Sequence[int],
     *,
-    eta: float | int,
-    kappa: float | int,
+    eta: float,
+    kappa: float,
     parameters: Float[np.ndarray, "J1 K P"] | None = None,
     fallen: Sequence[tuple[int, ...]] | None = None,
     name: str = "",

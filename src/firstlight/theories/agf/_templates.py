@@ -26,9 +26,9 @@ class IrrepUtility:
     label: str
     dim: int
     kind: str
-    coefficient: float | int
-    utility: float | int
-    level: float | int
+    coefficient: float
+    utility: float
+    level: float
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,7 +18,7 @@ from firstlight.theories.cogo._solution import Solution
 OMEGA_3 = cmath.exp(-2j * math.pi / 3)
 OMEGA_8 = cmath.exp(-1j * math.pi / 4)
 
-Numbers = Sequence[complex | float | int] | np.ndarray
+Numbers = Sequence[complex | float] | np.ndarray
 Profile = Complex[np.ndarray, "3 _"]
 """The coefficients a, b, c of q nodes at one frequency."""
 

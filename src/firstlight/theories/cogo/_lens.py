@@ -12,7 +12,7 @@ from firstlight.theories.cogo._frequencies import frequencies
 from firstlight.theories.cogo._observe import observe_potentials
 
 
-def _refuses(spec: RunSpec) -> str:
+def _reason_not_applicable(spec: RunSpec) -> str:
     task, model = spec.task, spec.model
     if not isinstance(task, GroupTask) or task.encoding != "onehot" or task.factors != 2:
         return "it needs a group task of two factors in onehot encoding"
@@ -76,7 +76,7 @@ LENSES: tuple[Lens, ...] = (
         name="cogo",
         title="Monomial potentials and nodes per frequency",
         observables=(observe_potentials,),
-        refuses=_refuses,
+        reason_not_applicable=_reason_not_applicable,
         summarise=_summarise,
         figure_data=_figures,
     ),

@@ -76,9 +76,10 @@ def layer_features(
 ) -> Mapping[str, LayerFeatures]:
     """NFM, FACT, AGOP and eNFA of every layer of a network on given data, in double precision.
 
-    Args:
-        model: a `TwoLayer` or `Deep`; inputs, targets: as a task's split has them.
-        weight_decay: λ of L + (λ/2)‖θ‖², the `weight_decay` of SGD and Adam; loss: the conventions of L.
+    **Arguments:**
+
+    - `model`: a `TwoLayer` or `Deep`; inputs, targets: as a task's split has them.
+    - `weight_decay`: λ of L + (λ/2)‖θ‖², the `weight_decay` of SGD and Adam; loss: the conventions of L.
 
     >>> import jax
     >>> from firstlight import models, tasks

@@ -22,7 +22,7 @@ RELEASED = 2.7482
 """The constant of the boundary p = c ln M / M in the authors' released code."""
 
 
-def released_boundary(M: int | float | Real[np.ndarray, "*M"]) -> Float[np.ndarray, "*M"]:
+def released_boundary(M: float | Real[np.ndarray, "*M"]) -> Float[np.ndarray, "*M"]:
     """p = 2.7482 ln M / M, the critical data fraction of the authors' released code.
 
     >>> round(float(released_boundary(127)), 3)
@@ -42,15 +42,17 @@ def survival(
     not zero, as it is when all samples have one label. With `residualised` the labels lose what indicators of the
     single factors explain, a stand-in for the S⁻¹ of eq. 5.
 
-    Args:
-        group: of order M.
-        rows: the sampled pairs gM + g′.
-        residualised: which of the two energies.
-        nodes: number of maximisers, at least one per dimension d.
-        seed: of their choice.
+    **Arguments:**
 
-    Returns:
-        One row per maximiser: component, kind, dim, kept, energy, survives.
+    - `group`: of order M.
+    - `rows`: the sampled pairs gM + g′.
+    - `residualised`: which of the two energies.
+    - `nodes`: number of maximisers, at least one per dimension d.
+    - `seed`: of their choice.
+
+    **Returns:**
+
+    One row per maximiser: component, kind, dim, kept, energy, survives.
 
     >>> import numpy as np
     >>> from firstlight.groups import cyclic

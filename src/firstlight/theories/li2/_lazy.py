@@ -20,10 +20,11 @@ class LazyFlow:
     (Li₂, eq. 3), which tends to V_ridge of eq. 4. Computed in the eigenbasis of F̃ᵀF̃, so that any number of
     times costs one decomposition.
 
-    Args:
-        F: (n, K) features; Y: (n, M) targets; both are centred here.
-        V0: (K, M) output layer at time 0.
-        eta: η ≥ 0.
+    **Arguments:**
+
+    - `F`: (n, K) features; Y: (n, M) targets; both are centred here.
+    - `V0`: (K, M) output layer at time 0.
+    - `eta`: η ≥ 0.
 
     >>> import numpy as np
     >>> flow = LazyFlow(np.array([[1.0], [-1.0]]), np.array([[2.0], [-2.0]]), np.zeros((1, 1)), eta=2.0)

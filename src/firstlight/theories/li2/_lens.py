@@ -15,7 +15,7 @@ from firstlight.theories.li2._stages import Stages, decay_ridge, stages
 _TITLES = {"lazy": "I lazy", "independent": "II independent", "interactive": "III interactive", "stalled": "stalled"}
 
 
-def refuses(spec: RunSpec) -> str:
+def reason_not_applicable(spec: RunSpec) -> str:
     """Empty where the lens applies; else why it does not."""
     if not isinstance(spec.task, GroupTask):
         return f"Li₂ reads features by the irreps of a finite group, and the task is {spec.task.kind}"
@@ -196,7 +196,7 @@ LENS = flow.Lens(
     name="li2",
     title="Li₂: the three stages of grokking",
     observables=(observe,),
-    refuses=refuses,
+    reason_not_applicable=reason_not_applicable,
     summarise=summarise,
     figure_data=figure_data,
 )

@@ -70,9 +70,10 @@ def memorise(p: Float[np.ndarray, " M"], activation: Any) -> Memory:
     If φ = σ′(x)/x is nondecreasing, all of the budget goes to the most frequent pair; if strictly decreasing,
     s_g = φ⁻¹(2λ/p_g), and 0 where 2λ/p_g ≥ φ(0⁺).
 
-    Args:
-        p: (M,) how often the pair (g, g⁻¹h) is sampled, with a unique maximum if the memory is focused.
-        activation: σ, with σ′ > 0 on (0, √2]: else the budget is not spent.
+    **Arguments:**
+
+    - `p`: (M,) how often the pair (g, g⁻¹h) is sampled, with a unique maximum if the memory is focused.
+    - `activation`: σ, with σ′ > 0 on (0, √2]: else the budget is not spent.
 
     >>> import numpy as np
     >>> p = np.array([0.5, 0.3, 0.2])

@@ -126,7 +126,7 @@ def predict(
     group: Group | str,
     n: int,
     K: int,
-    eta: float | int,
+    eta: float,
     activation: str = "quadratic",
     *,
     learning_rate: float = 1e-3,
@@ -183,7 +183,7 @@ def predict(
     return _with_story(told, why, error, K, sigma)
 
 
-def _check(group: Group, n: int, K: int, eta: float | int) -> None:
+def _check(group: Group, n: int, K: int, eta: float) -> None:
     require_features(group)
     M = group.order
     whole = all(isinstance(x, Integral) and not isinstance(x, bool) for x in (n, K))

@@ -23,12 +23,13 @@ class Isolated(eqx.Module):
 
     $$\mathcal R(W) = \min_{V, c} \|\sigma(XW)V + c - Y\|^2 + \lambda\|W\|^2 + \lambda\|V\|^2$$
 
-    Attributes:
-        inputs: X, gathered or dense, n rows.
-        Y: targets (n, M).
-        activation: σ, a name or an `Activation`.
-        lam: λ ≥ 0; 0 is the zero-loss limit of eqs. 20 and 21, where costs are in units of λ.
-        bias: whether there is an output bias c, without weight decay.
+    **Attributes:**
+
+    - `inputs`: X, gathered or dense, n rows.
+    - `Y`: targets (n, M).
+    - `activation`: σ, a name or an `Activation`.
+    - `lam`: λ ≥ 0; 0 is the zero-loss limit of eqs. 20 and 21, where costs are in units of λ.
+    - `bias`: whether there is an output bias c, without weight decay.
 
     >>> from firstlight import tasks
     >>> problem = isolate(tasks.group_task("Z5", encoding="summed").split(fraction=0.7), "relu")

@@ -142,7 +142,7 @@ def observe(ctx: flow.Context) -> dict[str, Array]:
     return {"manifold.norm": jnp.sum(jnp.stack(squares)), "manifold.by_V": jnp.asarray(n <= K, V.dtype), **values}
 
 
-def refuses(spec: RunSpec) -> str:
+def reason_not_applicable(spec: RunSpec) -> str:
     """Why the lens does not apply: cross-entropy is zero nowhere."""
     if spec.loss.kind == "cross_entropy":
         return "cross-entropy has no zero-loss set; train with loss.kind = 'mse'"
@@ -242,7 +242,7 @@ LENSES: tuple[flow.Lens, ...] = (
         name="manifold",
         title="Norm minimisation on the zero-loss set",
         observables=(observe,),
-        refuses=refuses,
+        reason_not_applicable=reason_not_applicable,
         summarise=summarise,
         figure_data=figure_data,
     ),

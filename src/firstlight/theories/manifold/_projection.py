@@ -22,12 +22,13 @@ _INNER = 1e-4
 class Projection:
     """A local minimum φ of the distance from θ to 𝒵.
 
-    Attributes:
-        params: φ as a PyTree; `theta` (P,) the same flat.
-        distance: ‖θ − φ‖.
-        residual: ‖𝓕(φ) − y‖.
-        tangential: ‖(I − J⁺J)(θ − φ)‖, which is zero at the nearest point (Proposition B.4).
-        iterations: steps taken.
+    **Attributes:**
+
+    - `params`: φ as a PyTree; `theta` (P,) the same flat.
+    - `distance`: ‖θ − φ‖.
+    - `residual`: ‖𝓕(φ) − y‖.
+    - `tangential`: ‖(I − J⁺J)(θ − φ)‖, which is zero at the nearest point (Proposition B.4).
+    - `iterations`: steps taken.
     """
 
     params: Any

@@ -29,9 +29,10 @@ def fourier_features(E: Embedding) -> Complex[np.ndarray, "f K"]:
 class Features:
     """The coordinates of an embedding in each real irreducible part of the group's functions.
 
-    Attributes:
-        labels: one per part: a frequency, or an irrep.
-        blocks: one (size, K) per part; its rows span the part's subspace of the hidden units.
+    **Attributes:**
+
+    - `labels`: one per part: a frequency, or an irrep.
+    - `blocks`: one (size, K) per part; its rows span the part's subspace of the hidden units.
     """
 
     labels: tuple[str, ...]
@@ -102,12 +103,13 @@ def _cosines(rows: Float[np.ndarray, "r K"]) -> Float[np.ndarray, "r r"]:
 class Measures:
     """Figure 4's statements as numbers.
 
-    Attributes:
-        log_ratio: mean |log ‖Re F_k‖/‖Im F_k‖|, NaN where parts are not planes.
-        aspect: mean shortest over longest axis of a part.
-        spread: standard deviation over mean of the parts' norms; equally sized circles have 0.
-        cosine: mean |cos| of different feature rows.
-        same, other: mean similarity of absolute values within a part and between parts.
+    **Attributes:**
+
+    - `log_ratio`: mean |log ‖Re F_k‖/‖Im F_k‖|, NaN where parts are not planes.
+    - `aspect`: mean shortest over longest axis of a part.
+    - `spread`: standard deviation over mean of the parts' norms; equally sized circles have 0.
+    - `cosine`: mean |cos| of different feature rows.
+    - `same`, `other`: mean similarity of absolute values within a part and between parts.
     """
 
     log_ratio: float

@@ -27,11 +27,12 @@ GROWN = 1e3
 class Simulation:
     """A run of eq. 21.
 
-    Attributes:
-        frame: one row per recorded step: step, train_error (largest), test_accuracy, norm_W and norm_V (squared).
-        W: (d, K) the last embedding that is finite; `snapshots` those at the steps asked for.
-        status: "finished"; "diverged" where Euler's steps, too long, made W grow out of all bounds; "singular" where
-            HHᵀ lost its rank, in the precision of W, before that.
+    **Attributes:**
+
+    - `frame`: one row per recorded step: step, train_error (largest), test_accuracy, norm_W and norm_V (squared).
+    - `W`: (d, K) the last embedding that is finite; `snapshots` those at the steps asked for.
+    - `status`: "finished"; "diverged" where Euler's steps, too long, made W grow out of all bounds; "singular" where
+      HHᵀ lost its rank, in the precision of W, before that.
     """
 
     frame: pd.DataFrame

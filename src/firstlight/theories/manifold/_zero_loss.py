@@ -18,7 +18,7 @@ from firstlight.tasks import Inputs, Targets
 from firstlight.theories.manifold._assumptions import require_parameters
 
 Vector = Float[np.ndarray, " P"]
-Times = ArrayLike | Sequence[float | int]
+Times = ArrayLike | Sequence[float]
 """The last time of a flow, or increasing times at which it is kept."""
 
 
@@ -57,9 +57,10 @@ class ZeroLossSet:
     (Definition 4.1). Everything is evaluated in float64 on the flat vector θ (P,); `vector` and `tree` go between it
     and the PyTree.
 
-    Attributes:
-        residual: 𝓕(θ) − y as a function of the PyTree, of any shape.
-        like: a PyTree with the structure and shapes of the parameters.
+    **Attributes:**
+
+    - `residual`: 𝓕(θ) − y as a function of the PyTree, of any shape.
+    - `like`: a PyTree with the structure and shapes of the parameters.
 
     >>> import jax.numpy as jnp
     >>> sums = ZeroLossSet(lambda w: jnp.sum(w) - 2.0, np.zeros(2))
