@@ -21,7 +21,8 @@ with contextlib.suppress(ValueError):  # only the main thread may say so
 from hypothesis import settings
 from jaxtyping import install_import_hook
 
-install_import_hook("firstlight", "tests.typechecker.checked")
+# An expression, which the hook evaluates; with PEP 484's tower `float` admits an `int`.
+install_import_hook("firstlight", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
 
 settings.register_profile("firstlight", deadline=None, derandomize=True, max_examples=25)
 settings.load_profile("firstlight")
