@@ -19,16 +19,6 @@ _THEORIES: tuple[str, ...] = (
 """Modules that export `LENSES`; each is imported when lenses are first asked for."""
 
 
-def clock(spec: RunSpec) -> figure.Axis:
-    """The axis of time in figures of a run: epochs where each step sees all rows.
-
-    >>> clock(RunSpec()).label
-    'epoch'
-    """
-    label = "step" if spec.optimizer.batch_size else "epoch"
-    return figure.Axis(label, scale="linear" if spec.recording.points is None else "symlog")
-
-
 def _norm_columns(record: RunRecord) -> dict[str, Any]:
     scalars = record.table.scalars() if len(record.table) else {}
     return {name.removeprefix("norm."): scalars[name] for name in scalars if name.startswith("norm.")}
@@ -46,7 +36,7 @@ def _norm_figures(record: RunRecord) -> tuple[FigureData, ...]:
     if not columns:
         return ()
     series = [figure.Series(name, record.table.step, column) for name, column in columns.items()]
-    return (figure.curves(series, x=clock(record.spec), y="Frobenius norm", title="Norms of the weights"),)
+    return (figure.curves(series, x=figure.time_axis(record.spec), y="Frobenius norm", title="Norms of the weights"),)
 
 
 NORMS = flow.Lens(

@@ -6,7 +6,7 @@ from typing import Any
 from firstlight.flow import Lens
 from firstlight.records import FigureData, GroupTask, RunRecord, figure
 from firstlight.records._learned import LEARNED, first_row
-from firstlight.runs._lenses import clock, lenses
+from firstlight.runs._lenses import lenses
 
 _MARKS = (("memorised", "train"), ("generalised", "test"))
 
@@ -115,7 +115,7 @@ def learning_curves(record: RunRecord) -> tuple[FigureData, ...]:
             shown.append(
                 figure.curves(
                     [figure.Series(half, table.step, table[f"{half}_{y.label}"]) for half in halves],
-                    x=clock(spec),
+                    x=figure.time_axis(spec),
                     y=y,
                     title=f"{y.label.capitalize()}, {_subject(record)}",
                     vertical={word: step for word, step in marks.items() if step is not None},

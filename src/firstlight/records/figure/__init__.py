@@ -18,6 +18,7 @@ from firstlight.records.figure._lines import curves, scatter, staircase
 from firstlight.records.figure._maps import alignment, circles, grid, heatmap, phase
 from firstlight.records.figure._panels import panels, unpack_panels
 from firstlight.records.figure._series import Series, unpack_series
+from firstlight.records.figure._time import time_axis
 
 __all__ = [
     "KINDS",
@@ -38,6 +39,7 @@ __all__ = [
     "scatter",
     "spectrum",
     "staircase",
+    "time_axis",
     "unpack_panels",
     "unpack_series",
 ]
