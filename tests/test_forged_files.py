@@ -12,7 +12,7 @@ from firstlight import flow, models, plots, rfm, tasks
 from firstlight.probes._result import LayerReport, ProbeResult
 from firstlight.probes._verdict import Verdict
 from firstlight.records import FigureData, FileError, figure
-from firstlight.records.figure import KINDS
+from firstlight.records.figure import FIGURE_KINDS
 from tests.forging import Forger
 
 SOAK = 200
@@ -133,7 +133,7 @@ def _attacked(path, content, use, count, seed):
 
 @pytest.mark.parametrize("name", FORMS)
 def test_a_forged_file_is_refused_or_can_be_used(tmp_path, name):
-    count = 4 if name in KINDS else 16  # drawing takes a tenth of a second
+    count = 4 if name in FIGURE_KINDS else 16  # drawing takes a tenth of a second
     outcomes = _outcomes(tmp_path, name, count, seed=1)
     assert outcomes["refused"] >= count / 2
     assert not outcomes["too long"]

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from firstlight.records.figure import KINDS
+from firstlight.records.figure import FIGURE_KINDS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "figures.md").read_text(encoding="utf-8")
 
@@ -19,4 +19,4 @@ def test_examples_run(tmp_path, monkeypatch, capsys):
 
 
 def test_table_has_every_kind():
-    assert set(re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.M)) == set(KINDS)
+    assert set(re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.M)) == set(FIGURE_KINDS)

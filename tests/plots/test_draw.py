@@ -14,7 +14,7 @@ import pytest
 from firstlight import plots
 from firstlight.plots._phase import cell_edges
 from firstlight.records import figure
-from firstlight.records.figure import KINDS, Axis, Series
+from firstlight.records.figure import FIGURE_KINDS, Axis, Series
 
 sys.path.insert(0, str(Path(__file__).parent))
 from figure_examples import HOSTILE, awkward, kinds
@@ -28,7 +28,7 @@ def _texts(drawn):
 
 
 def test_every_kind_has_an_example():
-    assert set(kinds()) == set(KINDS)
+    assert set(kinds()) == set(FIGURE_KINDS)
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -53,7 +53,7 @@ def test_drawn_whole_labelled_and_without_warning(name):
             assert legend.get_window_extent().y0 >= one.get_window_extent().y1
 
 
-@pytest.mark.parametrize("name", [*KINDS, "hostile", "no points", "all missing"])
+@pytest.mark.parametrize("name", [*FIGURE_KINDS, "hostile", "no points", "all missing"])
 def test_svg_is_whole_themed_and_self_contained(name):
     text = plots.svg(FIGURES[name])
     root = ElementTree.fromstring(text)

@@ -14,7 +14,7 @@ from firstlight.records import (
     RunRecord,
     RunSpec,
     SpecError,
-    Split,
+    SplitSpec,
     Stop,
     digest_arrays,
     run_id,
@@ -26,7 +26,7 @@ GOLDEN = [
     (RunSpec(name="a label is no difference"), "143757514795575a8afbe7efe6b3add5e8d230c9b5839329d1dbf3f12168c74d"),
     (
         RunSpec(
-            task=GroupTask(group="S5", template=(0.5, -0.0), split=Split(count=600, stratified=True)),
+            task=GroupTask(group="S5", template=(0.5, -0.0), split=SplitSpec(count=600, stratified=True)),
             model=DeepModel(widths=(64, 64), residual=True),
             optimizer=Optimizer(name="adamw", learning_rate=1e-2, layer_rates={"V": 0.1, "W": 1e-7}),
             recording=Recording(points=50),
@@ -53,7 +53,7 @@ def test_only_what_differs_from_the_defaults_counts():
     assert run_id(RunSpec(optimizer=Optimizer(learning_rate=0.1))) == run_id(
         RunSpec(optimizer=Optimizer(learning_rate=float("0.1000")))
     )
-    assert run_id(RunSpec(task=GroupTask(split=Split(fraction=0.5)))) != run_id(RunSpec())
+    assert run_id(RunSpec(task=GroupTask(split=SplitSpec(fraction=0.5)))) != run_id(RunSpec())
 
 
 def test_arrays_count_by_content_wherever_they_lie(tmp_path):

@@ -18,7 +18,7 @@ from firstlight.records import (
     Recording,
     RunSpec,
     SpecError,
-    Split,
+    SplitSpec,
     Stop,
     TwoLayerModel,
     apply_overrides,
@@ -31,8 +31,8 @@ from firstlight.records import (
 
 positive = st.floats(1e-12, 1e12)
 splits = st.one_of(
-    st.builds(Split, fraction=st.floats(0.01, 1), stratified=st.booleans()),
-    st.builds(Split, count=st.integers(1, 100)),
+    st.builds(SplitSpec, fraction=st.floats(0.01, 1), stratified=st.booleans()),
+    st.builds(SplitSpec, count=st.integers(1, 100)),
 )
 tasks = st.one_of(
     st.builds(
@@ -186,12 +186,12 @@ def test_overrides_say_what_a_mapping_would(overrides, values):
 
 def test_an_override_replaces_its_alternative_and_what_lies_in_lists():
     spec = RunSpec(
-        task=GroupTask(split=Split(count=30)),
+        task=GroupTask(split=SplitSpec(count=30)),
         stop=(Stop(observable="loss", at_most=0.1),),
         recording=Recording(every=3),
     )
     changed = apply_overrides(spec, ["task.split.fraction=0.5", "stop.0.at_most=0.2", "recording.points=9"])
-    assert changed.task.split == Split(fraction=0.5)
+    assert changed.task.split == SplitSpec(fraction=0.5)
     assert changed.stop[0].at_most == 0.2
     assert changed.recording == Recording(points=9)
 

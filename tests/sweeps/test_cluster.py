@@ -54,11 +54,11 @@ def test_a_point_that_kills_every_worker_fails_and_the_rest_go_on(cluster, monke
         import os
 
         from firstlight.records import RunRecord
-        from firstlight.runs import Outcome
+        from firstlight.runs import RunOutcome
 
         if any(spec.seed == 5 for spec in specs):
             os._exit(1)
-        return [Outcome(RunRecord(spec=spec, status="finished")) for spec in specs]
+        return [RunOutcome(RunRecord(spec=spec, status="finished")) for spec in specs]
 
     # With the three failures that Dask allows, the deadly point would kill eight workers.
     monkeypatch.setattr(cluster.scheduler, "allowed_failures", 0)
@@ -82,10 +82,10 @@ def slow(specs):
     import time
 
     from firstlight.records import RunRecord
-    from firstlight.runs import Outcome
+    from firstlight.runs import RunOutcome
 
     time.sleep(0.2)
-    return [Outcome(RunRecord(spec=spec, status="finished")) for spec in specs]
+    return [RunOutcome(RunRecord(spec=spec, status="finished")) for spec in specs]
 
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])
@@ -202,12 +202,12 @@ def test_a_point_that_needs_more_memory_than_a_worker_has_fails_and_the_rest_go_
         import time
 
         from firstlight.records import RunRecord
-        from firstlight.runs import Outcome
+        from firstlight.runs import RunOutcome
 
         if any(spec.seed == 2 for spec in specs):
             taken = [bytearray(b"1" * 2**26) for _ in range(32)]
             time.sleep(5 + len(taken))
-        return [Outcome(RunRecord(spec=spec, status="finished")) for spec in specs]
+        return [RunOutcome(RunRecord(spec=spec, status="finished")) for spec in specs]
 
     limits = {"memory_limit": "1GB", "dashboard_address": None, "silence_logs": 60}
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, **limits) as small:

@@ -40,7 +40,7 @@ class Unreliable(Pool):
             return [(batch, WorkerDied("it was switched off"))]
         if seeds & self.raising:
             return [(batch, ZeroDivisionError("by zero"))]
-        return [(batch, [runs.Outcome(RunRecord(spec=spec, status="finished")) for spec in batch.specs])]
+        return [(batch, [runs.RunOutcome(RunRecord(spec=spec, status="finished")) for spec in batch.specs])]
 
     def close(self) -> None:
         pass

@@ -11,7 +11,7 @@ import pytest
 
 from firstlight import runs
 from firstlight.records import Store
-from firstlight.sweeps import Sweep, SweepInterrupted, collect, run_sweep, sweep_from_mapping
+from firstlight.sweeps import Sweep, SweepInterrupted, collect_sweep, run_sweep, sweep_from_mapping
 from firstlight.sweeps._batches import cut
 from firstlight.sweeps._local import LocalPool
 
@@ -32,12 +32,12 @@ def pretending(deadly=None, seconds=0.0):
         import time
 
         from firstlight.records import RunRecord
-        from firstlight.runs import Outcome
+        from firstlight.runs import RunOutcome
 
         time.sleep(seconds)
         if any((spec.seed, spec.optimizer.weight_decay) == deadly for spec in specs):
             os._exit(23)
-        return [Outcome(RunRecord(spec=spec, status="finished", steps=spec.seed)) for spec in specs]
+        return [RunOutcome(RunRecord(spec=spec, status="finished", steps=spec.seed)) for spec in specs]
 
     return worker
 
@@ -59,7 +59,7 @@ def test_a_point_that_kills_its_worker_fails_alone_and_may_try_again(tmp_path):
     assert bad.iloc[0].message.startswith("WorkerDied: the worker process died (EXIT(23)) while running this point")
     assert [moment.done for moment in moments] == list(range(1, 9))
     assert (moments[-1].bad, moments[-1].remaining) == (1, 0.0)
-    assert repr(collect(SWEEP, path)) == "SweepResult(8 points: 7 finished, 1 failed)"
+    assert repr(collect_sweep(SWEEP, path)) == "SweepResult(8 points: 7 finished, 1 failed)"
     ran = []
     again = run_sweep(SWEEP, path, jobs=1, progress=lambda m: ran.append(m.record.spec.seed), worker=pretending())
     assert ran == [2]
@@ -130,7 +130,7 @@ def test_ctrl_c_keeps_what_is_done_and_leaves_no_process(tmp_path):
 def test_the_frame_shows_missing_points_and_fields_of_other_kinds(tmp_path):
     sweep = Sweep(points=({"model.width": 8}, {"model.kind": "deep", "model.widths": [4, 4]}), seeds=2)
     with Store(tmp_path / "runs.sqlite", "rw") as store:
-        frame = collect(sweep, store).frame
+        frame = collect_sweep(sweep, store).frame
     assert frame["status"].tolist() == ["missing"] * 4
     assert frame["model.kind"].tolist() == ["two_layer"] * 2 + ["deep"] * 2
     assert frame["model.widths"].tolist() == [None, None, (4, 4), (4, 4)]

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-from firstlight.records._status import Verdict
+from firstlight.records._status import ClaimVerdict
 from firstlight.records._values import plain
 from firstlight.records.figure import FigureData
 
 Scale = Literal["quick", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
-VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 
 Progress = Callable[[float, str], None]
 """Told the fraction done, from 0 to 1, and a few words on what is being done."""
@@ -66,7 +66,7 @@ class Outcome:
     ValueError: an outcome that holds-as-corrected needs evidence: ...
     """
 
-    status: Verdict
+    status: ClaimVerdict
     measured: Any
     expected: Any
     evidence: str = ""
@@ -122,7 +122,7 @@ class Claim:
     counterexample: str = ""
     needs: tuple[str, ...] = ()
     scales: tuple[Scale, ...] = SCALES
-    expected_verdict: Verdict | Mapping[Scale, Verdict] = "holds"
+    expected_verdict: ClaimVerdict | Mapping[Scale, ClaimVerdict] = "holds"
 
     def __post_init__(self) -> None:
         if not _ID.fullmatch(self.id):
@@ -146,7 +146,7 @@ class Claim:
         """The first part of the id."""
         return self.id.partition(".")[0]
 
-    def expects(self, scale: Scale) -> Verdict:
+    def expects(self, scale: Scale) -> ClaimVerdict:
         """The verdict expected at a scale."""
         verdict = self.expected_verdict
         if isinstance(verdict, str):

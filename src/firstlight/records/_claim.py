@@ -6,7 +6,7 @@ from pydantic import Field
 
 from firstlight.records._base import Digest, Record, utc_now
 from firstlight.records._facts import machine_facts, software_versions
-from firstlight.records._status import Verdict
+from firstlight.records._status import ClaimVerdict
 from firstlight.records._values import Value
 
 ClaimScale = Literal["quick", "paper"]
@@ -34,8 +34,8 @@ class ClaimRecord(Record):
     paper: str
     title: str
     locator: str = ""
-    status: Verdict
-    expected_verdict: Verdict
+    status: ClaimVerdict
+    expected_verdict: ClaimVerdict
     scale: ClaimScale
     statement: str
     corrected: str = ""

@@ -153,13 +153,13 @@ class Stop(Frozen):
         return value >= self.at_least if self.at_least is not None else value <= self.at_most  # type: ignore[operator]
 
 
-class Split(Frozen):
+class SplitSpec(Frozen):
     """Which rows train: a fraction or a count, drawn with the run's seed, if asked equally from each target.
 
     With neither, all rows train:
 
-    >>> Split()
-    Split(fraction=1.0, count=None, stratified=False)
+    >>> SplitSpec()
+    SplitSpec(fraction=1.0, count=None, stratified=False)
     """
 
     fraction: Fraction | None = None
@@ -174,7 +174,7 @@ class Split(Frozen):
         return data
 
     @model_validator(mode="after")
-    def _one_size(self) -> "Split":
+    def _one_size(self) -> "SplitSpec":
         if self.fraction is not None and self.count is not None:
             raise ValueError("give either fraction or count, not both")
         return self
@@ -204,7 +204,7 @@ class GroupTask(_Task):
     encoding: Literal["onehot", "summed", "template"] = "onehot"
     template: tuple[Real, ...] | None = None
     label_noise: Annotated[Real, Field(ge=0, lt=1)] = 0.0
-    split: Split = Split(fraction=0.4)
+    split: SplitSpec = SplitSpec(fraction=0.4)
 
 
 class ParityTask(_Task):
@@ -214,7 +214,7 @@ class ParityTask(_Task):
     dimension: Count = 50
     degree: Count = 2
     samples: Count = 1000
-    split: Split = Split(fraction=0.5)
+    split: SplitSpec = SplitSpec(fraction=0.5)
 
     @model_validator(mode="after")
     def _possible(self) -> "ParityTask":
@@ -231,7 +231,7 @@ class ArraysTask(_Task):
     kind: Literal["arrays"] = "arrays"
     path: str
     digest: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
-    split: Split = Split(fraction=0.8)
+    split: SplitSpec = SplitSpec(fraction=0.8)
 
 
 TaskSpec = Annotated[GroupTask | ParityTask | ArraysTask, Field(discriminator="kind")]

@@ -5,5 +5,5 @@ from typing import Literal
 RunStatus = Literal["finished", "interrupted", "diverged", "failed"]
 """How a run ended."""
 
-Verdict = Literal["holds", "holds-as-corrected", "fails", "inconclusive"]
+ClaimVerdict = Literal["holds", "holds-as-corrected", "fails", "inconclusive"]
 """How a claim ended."""

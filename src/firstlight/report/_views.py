@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from firstlight.records import ClaimRecord, DeepModel, GroupTask, ParityTask, RunRecord, RunSpec
 from firstlight.records._specfile import dump_toml
-from firstlight.records._status import RunStatus, Verdict
+from firstlight.records._status import ClaimVerdict, RunStatus
 from firstlight.report._format import Quantity, duration, machine_text, quantities, text_of
 
 
@@ -35,8 +35,8 @@ class ClaimView:
     id: str
     paper: str
     title: str
-    status: Verdict
-    expected_verdict: Verdict
+    status: ClaimVerdict
+    expected_verdict: ClaimVerdict
     statement: str
     corrected: str = ""
     locator: str = ""

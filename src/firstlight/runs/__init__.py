@@ -8,7 +8,7 @@
 """
 
 from firstlight.runs._checkpoints import OVER, clear_checkpoints, saved_step
-from firstlight.runs._compute import Outcome, batch_key, batches, compute, failure
+from firstlight.runs._compute import RunOutcome, batch_key, batches, compute, failure
 from firstlight.runs._estimate import Estimate, estimate
 from firstlight.runs._lenses import lenses
 from firstlight.runs._limits import check_sizes, size
@@ -20,8 +20,8 @@ from firstlight.runs._summary import figure_data, first_step, learning_curves, s
 __all__ = [
     "OVER",
     "Estimate",
-    "Outcome",
     "Resolved",
+    "RunOutcome",
     "batch_key",
     "batches",
     "check",

@@ -30,14 +30,14 @@ _DRAW = {"init", "scale"}
 
 
 @dataclass(frozen=True)
-class Outcome:
+class RunOutcome:
     """A run's record with the weights it leaves: `final`, and `step-<n>` for each snapshot."""
 
     record: RunRecord
     weights: Weights = field(default_factory=dict)
 
 
-Trainer = Callable[[Sequence[Resolved], OnRecord | None], list[Outcome]]
+Trainer = Callable[[Sequence[Resolved], OnRecord | None], list[RunOutcome]]
 """Trains runs with equal `batch_key`."""
 
 
@@ -72,7 +72,7 @@ def compute(
     on_record: OnRecord | None = None,
     keep_weights: bool = True,
     allow_large: bool = False,
-) -> list[Outcome]:
+) -> list[RunOutcome]:
     """Train every spec and return what came of each, in order; nothing is written anywhere.
 
     A spec that cannot be trained gives a record of status `failed` that holds the traceback; so does one that does
@@ -85,7 +85,7 @@ def compute(
     specs = [pin(spec, data) for spec in specs]
     ready = functools.partial(resolve, data=data, allow_large=allow_large)
     outcomes = in_batches(specs, functools.partial(train, progress=progress), ready, on_record=on_record)
-    return outcomes if keep_weights else [Outcome(outcome.record) for outcome in outcomes]
+    return outcomes if keep_weights else [RunOutcome(outcome.record) for outcome in outcomes]
 
 
 def in_batches(
@@ -94,16 +94,16 @@ def in_batches(
     resolver: Callable[[RunSpec], Resolved],
     *,
     on_record: OnRecord | None,
-) -> list[Outcome]:
+) -> list[RunOutcome]:
     """Hand the specs to `trainer` in batches that share shapes; one that cannot be resolved fails alone."""
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, RunOutcome] = {}
     for batch in batches(specs):
         ready: dict[int, Resolved] = {}
         for i in batch:
             try:
                 ready[i] = resolver(specs[i])
             except Exception as error:
-                outcomes[i] = Outcome(failure(specs[i], error))
+                outcomes[i] = RunOutcome(failure(specs[i], error))
         if ready:
             told = _renumbered(on_record, list(ready))
             outcomes.update(zip(ready, trainer(list(ready.values()), told), strict=True))
@@ -118,7 +118,7 @@ def train(
     checkpoint_seconds: float = 30.0,
     resume: bool = False,
     progress: ProgressOption = "auto",
-) -> list[Outcome]:
+) -> list[RunOutcome]:
     """Train runs with equal `batch_key` in one call; one that raises fails alone."""
     first = runs[0]
     try:
@@ -140,7 +140,7 @@ def train(
         raise  # about the files around the runs, not about the runs
     except Exception as error:
         if len(runs) == 1:
-            return [Outcome(failure(first.spec, error))]
+            return [RunOutcome(failure(first.spec, error))]
         # The engine does not say whose fault it was; alone, each run answers for itself.
         told = [_renumbered(on_record, [i]) for i in range(len(runs))]
         return [train([runs[i]], told[i], progress=progress)[0] for i in range(len(runs))]
@@ -151,7 +151,7 @@ def _renumbered(on_record: OnRecord | None, places: Sequence[int]) -> OnRecord |
     return None if on_record is None else lambda lane, row: on_record(places[lane], row)
 
 
-def outcomes_of(runs: Sequence[Resolved], trajectory: flow.Trajectory) -> list[Outcome]:
+def outcomes_of(runs: Sequence[Resolved], trajectory: flow.Trajectory) -> list[RunOutcome]:
     """What a trajectory says of each run; a run's seconds are its share of the time the call took."""
     seconds = trajectory.seconds / len(runs)
     return [_outcome(run, lane, seconds) for run, lane in zip(runs, trajectory.lanes, strict=True)]
@@ -165,7 +165,7 @@ def failure(spec: RunSpec, error: BaseException) -> RunRecord:
     return _summarised(RunRecord(spec=spec, status="failed", message=message, traceback=where))
 
 
-def _outcome(run: Resolved, lane: flow.LaneResult, seconds: float) -> Outcome:
+def _outcome(run: Resolved, lane: flow.LaneResult, seconds: float) -> RunOutcome:
     rows = [(int(row["step"]), without_step(row)) for row in lane.rows]
     record = RunRecord(
         spec=run.spec,
@@ -176,7 +176,7 @@ def _outcome(run: Resolved, lane: flow.LaneResult, seconds: float) -> Outcome:
         table=Table.from_rows(rows),
     )
     kept = {"final": lane.model, **{f"step-{step}": model for step, model in lane.snapshots.items()}}
-    return Outcome(_summarised(record), {name: _exported(model) for name, model in kept.items()})
+    return RunOutcome(_summarised(record), {name: _exported(model) for name, model in kept.items()})
 
 
 def _exported(model: Any) -> dict[str, np.ndarray]:

@@ -14,8 +14,8 @@ from firstlight.records import RunRecord, RunSpec, Store, run_id
 from firstlight.runs._checkpoints import OVER, Checkpoints
 from firstlight.runs._compute import (
     OnRecord,
-    Outcome,
     ProgressOption,
+    RunOutcome,
     compute,
     in_batches,
     outcomes_of,
@@ -127,7 +127,7 @@ def writing(store: StoreLike, *, wait: float = 0.0) -> Iterator[Store]:
             yield opened
 
 
-def keep(store: Store, outcome: Outcome) -> RunRecord:
+def keep(store: Store, outcome: RunOutcome) -> RunRecord:
     """Write an outcome with its weights; what is over in the store gives way only to what is over."""
     record = outcome.record
     if record.status not in OVER and store.run_status(record.id) in OVER:
@@ -145,7 +145,7 @@ class _Session:
         self._checkpoints.clear()
         self._kept: set[str] = set()
 
-    def train(self, runs: Sequence[Resolved], on_record: OnRecord | None) -> list[Outcome]:
+    def train(self, runs: Sequence[Resolved], on_record: OnRecord | None) -> list[RunOutcome]:
         """Train runs that share shapes, and keep what comes of them."""
         folder = self._checkpoints.folder([run.id for run in runs])
         if not self._resume:
@@ -167,14 +167,14 @@ class _Session:
         self._checkpoints.discard(folder)
         return done
 
-    def keep(self, outcome: Outcome) -> Outcome:
+    def keep(self, outcome: RunOutcome) -> RunOutcome:
         """Write an outcome once."""
         if outcome.record.id in self._kept:
             return outcome
         self._kept.add(outcome.record.id)
-        return Outcome(keep(self._store, outcome), outcome.weights)
+        return RunOutcome(keep(self._store, outcome), outcome.weights)
 
-    def _attempt(self, runs: Sequence[Resolved], folder: Path, told: OnRecord) -> list[Outcome]:
+    def _attempt(self, runs: Sequence[Resolved], folder: Path, told: OnRecord) -> list[RunOutcome]:
         try:
             return train(runs, told, checkpoint=folder, resume=self._resume, **self._options)
         except flow.CheckpointError as error:
@@ -183,14 +183,14 @@ class _Session:
             self._checkpoints.discard(folder)
             return train(runs, told, checkpoint=folder, **self._options)
 
-    def _close(self, streams: Sequence["_Stream"], outcomes: Sequence[Outcome]) -> list[Outcome]:
+    def _close(self, streams: Sequence["_Stream"], outcomes: Sequence[RunOutcome]) -> list[RunOutcome]:
         done = []
         with interrupts.deferred():
             for stream, outcome in zip(streams, outcomes, strict=True):
                 stream.close()
                 seconds = stream.seconds_before + outcome.record.seconds
                 record = outcome.record.model_copy(update={"seconds": seconds})
-                done.append(self.keep(Outcome(record, outcome.weights)))
+                done.append(self.keep(RunOutcome(record, outcome.weights)))
         return done
 
 

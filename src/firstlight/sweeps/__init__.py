@@ -13,7 +13,7 @@ from firstlight.sweeps._estimate import SweepEstimate, estimate_sweep
 from firstlight.sweeps._pool import WorkerDied
 from firstlight.sweeps._progress import SweepProgress
 from firstlight.sweeps._spec import Sweep, load_sweep, sweep_from_mapping
-from firstlight.sweeps._sweep import SweepInterrupted, SweepResult, collect, preview_sweep, run_sweep
+from firstlight.sweeps._sweep import SweepInterrupted, SweepResult, collect_sweep, preview_sweep, run_sweep
 
 __all__ = [
     "ClusterError",
@@ -23,7 +23,7 @@ __all__ = [
     "SweepProgress",
     "SweepResult",
     "WorkerDied",
-    "collect",
+    "collect_sweep",
     "estimate_sweep",
     "load_sweep",
     "preview_sweep",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from firstlight import _interrupts as interrupts
 from firstlight.records import RunRecord, RunSpec
-from firstlight.runs import Outcome, failure
+from firstlight.runs import RunOutcome, failure
 from firstlight.sweeps._batches import Batch
 from firstlight.sweeps._pool import Pool, WorkerDied
 
@@ -13,7 +13,7 @@ _TICK = 0.5
 """Seconds after which the loop looks up although nothing has ended."""
 
 
-def drive(batches: Sequence[Batch], pool: Pool, on_outcome: Callable[[Outcome], None]) -> None:
+def drive(batches: Sequence[Batch], pool: Pool, on_outcome: Callable[[RunOutcome], None]) -> None:
     """Run all batches and hand over the outcome of each point once.
 
     A batch whose worker dies is cut into single points, run one after another beside the rest; a point that
@@ -40,7 +40,7 @@ def drive(batches: Sequence[Batch], pool: Pool, on_outcome: Callable[[Outcome], 
             elif len(batch) > 1 or (isinstance(result, WorkerDied) and batch.deaths + 1 < pool.patience):
                 suspects.extend(batch.alone())
             else:
-                on_outcome(Outcome(_failed(batch.specs[0], result)))
+                on_outcome(RunOutcome(_failed(batch.specs[0], result)))
 
 
 def _failed(spec: RunSpec, error: BaseException) -> RunRecord:

@@ -4,10 +4,10 @@ import abc
 from collections import deque
 from collections.abc import Sequence
 
-from firstlight.runs import Outcome
+from firstlight.runs import RunOutcome
 from firstlight.sweeps._batches import Batch
 
-Result = Sequence[Outcome] | BaseException
+Result = Sequence[RunOutcome] | BaseException
 
 
 class WorkerDied(RuntimeError):

@@ -24,7 +24,7 @@ class SweepProgress:
 ProgressOption = Literal["auto", "off"] | Callable[[SweepProgress], None]
 
 
-class Reporter:
+class SweepReporter:
     """Counts points. Those that were done before do not count towards the speed."""
 
     def __init__(self, option: ProgressOption, total: int, already: int) -> None:

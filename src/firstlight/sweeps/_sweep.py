@@ -12,14 +12,14 @@ import pandas as pd
 from firstlight import _interrupts as interrupts
 from firstlight.records import RunRecord, RunSpec, Store, run_id
 from firstlight.records._store import locate
-from firstlight.runs import OVER, Outcome, keep, writing
+from firstlight.runs import OVER, RunOutcome, keep, writing
 from firstlight.sweeps._batches import cut
 from firstlight.sweeps._cluster import ClusterPool
 from firstlight.sweeps._drive import drive
 from firstlight.sweeps._estimate import SweepEstimate, check_sweep, estimate_sweep
 from firstlight.sweeps._local import LocalPool, default_jobs
 from firstlight.sweeps._pool import Pool
-from firstlight.sweeps._progress import ProgressOption, Reporter
+from firstlight.sweeps._progress import ProgressOption, SweepReporter
 from firstlight.sweeps._spec import Sweep
 from firstlight.sweeps._worker import Worker, run_points
 
@@ -100,7 +100,7 @@ def run_sweep(
     - `keep_weights`: keep final weights and snapshots in the store; they are left out by default, for size.
     - `data`: the folder of arrays that specs name, as the workers see it.
     - `progress`: `"auto"` (a bar on a terminal), `"off"`, or a callback.
-    - `worker`: what runs a batch of specs and returns an `Outcome` for each; training, by default.
+    - `worker`: what runs a batch of specs and returns an `RunOutcome` for each; training, by default.
     - `allow_large`: try also what does not fit into memory or on the disk. The workers of a cluster look at their own
       memory.
     - `on_estimate`: called with what the sweep will take, before it starts.
@@ -169,7 +169,7 @@ def _announce(
         check_sweep(expected, left, data, store)
 
 
-def collect(sweep: Sweep, store: Store | Path, data: Path | None = None) -> SweepResult:
+def collect_sweep(sweep: Sweep, store: Store | Path, data: Path | None = None) -> SweepResult:
     """What a store holds of a sweep, also while it is running."""
     with contextlib.nullcontext(store) if isinstance(store, Store) else Store(store) as opened:
         specs = sweep.expand(data)
@@ -200,9 +200,9 @@ class _Ledger:
         over = [id for id in self._ids if known.get(id) in OVER]
         self._records = {id: store.get_run(id) for id in over} if store is not None else {}
         self.left = [spec for id, spec in zip(self._ids, specs, strict=True) if id not in self._records]
-        self.reporter = Reporter(progress, len(specs), len(over))
+        self.reporter = SweepReporter(progress, len(specs), len(over))
 
-    def keep(self, outcome: Outcome) -> None:
+    def keep(self, outcome: RunOutcome) -> None:
         """Write down what came of a point."""
         with interrupts.deferred():
             record = outcome.record if self._store is None else keep(self._store, outcome)

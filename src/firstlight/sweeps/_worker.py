@@ -6,7 +6,7 @@ from typing import Any
 from firstlight.records import RunSpec
 
 Worker = Callable[[Sequence[RunSpec]], Any]
-"""Runs a batch of points and returns an `Outcome` for each, in order."""
+"""Runs a batch of points and returns an `RunOutcome` for each, in order."""
 
 
 def environment(threads: int) -> dict[str, str]:

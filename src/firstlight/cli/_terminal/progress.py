@@ -85,7 +85,7 @@ class RunProgress:
         self._bar.remark(f"step {moment.done} of {moment.total}: {told}", moment.remaining)
 
 
-class SweepProgress:
+class SweepBar:
     """Tells of `sweeps.SweepProgress` moments: a bar over points, or a line every few seconds."""
 
     def __init__(self, bar: Bar) -> None:

@@ -45,7 +45,7 @@ def sweep(
     json: JsonOption = False,
 ) -> int:
     """Train many runs: every combination of a grid and seeds. What is already in the store is not trained again."""
-    from firstlight.cli._terminal.progress import Bar, SweepProgress
+    from firstlight.cli._terminal.progress import Bar, SweepBar
     from firstlight.cli.commands._estimate import announce
 
     where, folder = store_path(store), data_path(data)
@@ -63,7 +63,7 @@ def sweep(
         wanted.expand(folder, allow_large=allow_large)
         try:
             with writing(where, wait=wait) as kept:
-                result = run_sweep(wanted, kept, progress=SweepProgress(bar), on_estimate=announce, **options)
+                result = run_sweep(wanted, kept, progress=SweepBar(bar), on_estimate=announce, **options)
         except SweepInterrupted as stopped:
             raise exits.Interrupted(
                 f"{stopped.done} of {stopped.total} points {'were trained and ' * force}are in {where}; {rest}"

@@ -13,7 +13,7 @@ One constructor per kind checks the shapes; `firstlight.plots` draws the result 
 """
 
 from firstlight.records.figure._bars import bars, histogram, spectrum
-from firstlight.records.figure._data import KINDS, Axis, FigureData, Kind, Scale
+from firstlight.records.figure._data import FIGURE_KINDS, Axis, AxisScale, FigureData, FigureKind
 from firstlight.records.figure._lines import curves, scatter, staircase
 from firstlight.records.figure._maps import alignment, circles, grid, heatmap, phase
 from firstlight.records.figure._panels import panels, unpack_panels
@@ -21,11 +21,11 @@ from firstlight.records.figure._series import Series, unpack_series
 from firstlight.records.figure._time import time_axis
 
 __all__ = [
-    "KINDS",
+    "FIGURE_KINDS",
     "Axis",
+    "AxisScale",
     "FigureData",
-    "Kind",
-    "Scale",
+    "FigureKind",
     "Series",
     "alignment",
     "bars",

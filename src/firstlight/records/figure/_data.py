@@ -20,7 +20,7 @@ from firstlight.records._parsing import parse_json
 from firstlight.records._shorten import shorten
 from firstlight.records.figure._form import check
 
-Kind = Literal[
+FigureKind = Literal[
     "curves",
     "spectrum",
     "heatmap",
@@ -34,8 +34,8 @@ Kind = Literal[
     "histogram",
     "panels",
 ]
-KINDS: tuple[str, ...] = get_args(Kind)
-Scale = Literal["linear", "log", "symlog"]
+FIGURE_KINDS: tuple[str, ...] = get_args(FigureKind)
+AxisScale = Literal["linear", "log", "symlog"]
 
 _SCHEMA = 1
 _METADATA_KEY = "firstlight.figure"
@@ -51,13 +51,13 @@ class Axis:
 
     label: str
     unit: str = ""
-    scale: Scale = "linear"
+    scale: AxisScale = "linear"
 
     def __post_init__(self) -> None:
         if not self.label.strip():
             raise ValueError("an axis needs a label that says what it measures; received an empty one")
-        if self.scale not in get_args(Scale):
-            raise ValueError(f"the scale of an axis is one of {', '.join(get_args(Scale))}; received {self.scale!r}")
+        if self.scale not in get_args(AxisScale):
+            raise ValueError(f"an axis scale is one of {', '.join(get_args(AxisScale))}; received {self.scale!r}")
 
     @property
     def text(self) -> str:
@@ -78,7 +78,7 @@ class FigureData:
     `value` the colour scale of a map. Two figures are equal when their digests are.
     """
 
-    kind: Kind
+    kind: FigureKind
     title: str = ""
     caption: str = ""
     x: Axis | None = None
@@ -88,8 +88,8 @@ class FigureData:
     arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise ValueError(f"kind is one of {', '.join(KINDS)}; received {self.kind!r}")
+        if self.kind not in FIGURE_KINDS:
+            raise ValueError(f"kind is one of {', '.join(FIGURE_KINDS)}; received {self.kind!r}")
         try:
             plain = json.loads(json.dumps(_thaw(self.meta), allow_nan=False))
         except (TypeError, ValueError) as error:

@@ -24,7 +24,7 @@ class AxisForm(Form):
     scale: Literal["linear", "log", "symlog"]
 
 
-class Header(Form):
+class FigureHeader(Form):
     """The words of a figure of any kind; `meta` is checked by the kind's own form."""
 
     schema_: Annotated[Literal[1], Field(alias="schema")]
@@ -175,7 +175,7 @@ _KINDS: dict[str, tuple[type[Form], Callable[[Any], dict[str, Tensor]]]] = {
 
 def check(header: Mapping[str, Any], arrays: Arrays) -> None:
     """Refuse words and arrays that no constructor of the figure's kind makes."""
-    head = filled(Header, header)
+    head = filled(FigureHeader, header)
     if head.kind == "panels":
         _check_panels(filled(_Panels, head.meta), arrays)
         return

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from firstlight.claims._claim import Claim, Outcome, Scale, Setting
-from firstlight.records._status import Verdict
+from firstlight.records._status import ClaimVerdict
 
 SHOWN = ("FACT", "√FACT·FACTᵀ", "√AGOP", "√eNFA")
 PRINTED = "printed recipe"
@@ -293,8 +293,10 @@ def figure_10(setting: Setting) -> Outcome:
     return _by_epoch(setting, backward=True)
 
 
-def _claim(id: str, title: str, locator: str, statement: str, check, paper: Verdict = "holds", **more: Any) -> Claim:
-    verdicts: dict[Scale, Verdict] = {"quick": "holds", "paper": paper}
+def _claim(
+    id: str, title: str, locator: str, statement: str, check, paper: ClaimVerdict = "holds", **more: Any
+) -> Claim:
+    verdicts: dict[Scale, ClaimVerdict] = {"quick": "holds", "paper": paper}
     return Claim(id, title, locator, statement, check, needs=("torch",), expected_verdict=verdicts, **more)
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from firstlight.claims._claim import Claim, Outcome, Scale, Setting
-from firstlight.records._status import Verdict
+from firstlight.records._status import ClaimVerdict
 
 PRIMES = ("Z23", "Z31", "Z43", "Z53", "Z71", "Z89", "Z101", "Z127")
 COMPOSITES = ("Z24", "Z36", "Z49", "Z60", "Z72", "Z90", "Z100", "Z121")
@@ -22,7 +22,7 @@ _LEFT_OUT = {
 }
 
 
-def _verdict(setting: Setting, holds: bool) -> Verdict:
+def _verdict(setting: Setting, holds: bool) -> ClaimVerdict:
     """What a sweep says: at the quick scale it can contradict, not confirm."""
     return ("inconclusive" if setting.scale == "quick" else "holds") if holds else "fails"
 
@@ -239,7 +239,7 @@ _NEAR = {
     ),
     "paper": "",
 }
-_EXPECTED: dict[Scale, Verdict] = {"quick": "inconclusive", "paper": "holds"}
+_EXPECTED: dict[Scale, ClaimVerdict] = {"quick": "inconclusive", "paper": "holds"}
 _WHY = "a share of seeds against one half; fractions are spaced by 10 % and more"
 
 FIGURE_3 = Claim(

@@ -1,7 +1,7 @@
 """What the networks of Figures 5, 6 and 7 learn: features and energies, Muon with few nodes, more layers."""
 
 from firstlight.claims._claim import Claim, Outcome, Scale, Setting
-from firstlight.records._status import Verdict
+from firstlight.records._status import ClaimVerdict
 
 
 def _compute(setting: Setting, specs, keep_weights: bool = False):
@@ -33,7 +33,7 @@ PURER, HIGHER, BETTER, NEARER = 0.05, 0.01, 0.05, 0.1
 _SMALL = {"quick": "Not seen at this size, which is not the paper's. ", "paper": ""}
 
 
-def _verdict(setting: Setting, holds: bool) -> Verdict:
+def _verdict(setting: Setting, holds: bool) -> ClaimVerdict:
     """What is seen counts at any size; what is not seen counts against the paper at the paper's own size only."""
     if holds:
         return "holds"
