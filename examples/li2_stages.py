@@ -30,5 +30,5 @@ for stage in li2.stages(record).stages:
     print(f"{span}: {stage.evidence}")
 
 if __name__ == "__main__":
-    for number, shown in enumerate(li2.LENS.figure_data(record)):
+    for number, shown in enumerate(li2.LENSES[0].figure_data(record)):
         print("wrote", plots.save(shown, f"li2_stages_{number}.svg"))

@@ -21,11 +21,11 @@ def main(path: str | None = None) -> float:
     times = np.linspace(0.0, 2.0 / LAM, 41)
     trained = manifold.decay_flow(zero_set, START, LAM, times).params
     landed = manifold.project(zero_set, START)
-    ideal = manifold.hyperbola(landed.theta, LAM * times)
+    ideal = manifold.lemmas.hyperbola(landed.theta, LAM * times)
     print("   λt    training          constrained flow   distance   predicted")
     for i in range(0, 41, 8):
         far = manifold.distance(zero_set, trained[i])
-        law = manifold.predicted_distance(zero_set, ideal[i], LAM)
+        law = manifold.lemmas.predicted_distance(zero_set, ideal[i], LAM)
         print(f"{LAM * times[i]:5.2f}   {trained[i].round(4)!s:<17} {ideal[i].round(4)!s:<17} {far:9.5f} {law:11.5f}")
     if path:
         curve = np.geomspace(0.3, 3.3, 60)

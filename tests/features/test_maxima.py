@@ -149,9 +149,9 @@ def test_the_group_of_one_element_has_nothing_to_learn_and_every_function_says_s
     calls = (
         lambda: features.census(one),
         lambda: features.ascend(features.GroupEnergy(one), np.ones((2, 1))),
-        lambda: li2.survival(one, np.array([0])),
-        lambda: li2.reconstructing_nodes(one),
-        lambda: li2.reconstruction_residual(np.ones((2, 1)), one),
+        lambda: li2.lemmas.survival(one, np.array([0])),
+        lambda: li2.lemmas.reconstructing_nodes(one),
+        lambda: li2.lemmas.reconstruction_residual(np.ones((2, 1)), one),
         lambda: li2.predict("Z1", n=1, K=4, eta=0.1),
     )
     for call in calls:

@@ -16,8 +16,8 @@ def test_gradients_of_all_layers_are_those_of_automatic_differentiation(residual
     sigma, slope = features.numpy_activation("silu")
     weights = [random.normal(size=s) for s in ((5, 6), (6, 6), (6, 6))]
     X, G = random.normal(size=(7, 5)), random.normal(size=(7, 6))
-    F, H = li2.forward(X, weights, sigma, residual=residual)
-    found = li2.backward(G, H, weights, slope, residual=residual)
+    F, H = li2.lemmas.forward(X, weights, sigma, residual=residual)
+    found = li2.lemmas.backward(G, H, weights, slope, residual=residual)
     with jax.enable_x64(True):
 
         def top(x, first):
@@ -40,10 +40,10 @@ def test_the_wide_limit_of_relu_holds_and_shared_gates_do_not_give_it():
     for _ in range(8):
         W = random.normal(size=(12, 25_000))
         G = G + ((centred @ (centred.T @ relu(F @ W))) * step(F @ W)) @ W.T / 200_000
-    limit = li2.relu_limit(F, Y)
+    limit = li2.lemmas.relu_limit(F, Y)
     assert cosine(G, limit) > 0.998
     assert np.linalg.norm(G) / np.linalg.norm(limit) == pytest.approx(1, abs=0.02)
-    assert li2.label_signal(G, F, Y) < cosine(G, limit) - 0.005
-    assert cosine(G, li2.shared_gates(F, F @ W, Y, step)) < cosine(G, limit) - 0.005
+    assert li2.lemmas.label_signal(G, F, Y) < cosine(G, limit) - 0.005
+    assert cosine(G, li2.lemmas.shared_gates(F, F @ W, Y, step)) < cosine(G, limit) - 0.005
     with pytest.raises(ValueError, match="1 rows of zeros"):
-        li2.relu_limit(np.vstack([F, np.zeros(12)]), np.vstack([Y, Y[:1]]))
+        li2.lemmas.relu_limit(np.vstack([F, np.zeros(12)]), np.vstack([Y, Y[:1]]))

@@ -36,17 +36,19 @@ def test_the_lazy_flow_is_the_gradient_flow_of_the_output_layer(n, K, eta):
 
 def test_two_ways_to_the_kernel_agree_and_monte_carlo_does():
     for name in ("relu", "silu", "tanh", "quadratic"):
-        a = li2.hermite_coefficients(name, s=1.3, terms=120)
+        a = li2.lemmas.hermite_coefficients(name, s=1.3, terms=120)
         for rho in (-0.6, 0.0, 0.3, 0.7):
-            assert np.isclose(a**2 @ rho ** np.arange(120), li2.dual_kernel(name, rho, 1.3), rtol=1e-9, atol=1e-12)
+            assert np.isclose(
+                a**2 @ rho ** np.arange(120), li2.lemmas.dual_kernel(name, rho, 1.3), rtol=1e-9, atol=1e-12
+            )
     theta = np.arccos(0.4)
     arc = (np.sin(theta) + (np.pi - theta) * np.cos(theta)) / (2 * np.pi)
-    assert np.isclose(li2.dual_kernel("relu", 0.4), arc, rtol=1e-12)
+    assert np.isclose(li2.lemmas.dual_kernel("relu", 0.4), arc, rtol=1e-12)
     z, e = np.random.default_rng(0).standard_normal((2, 200_000))
     sampled = np.tanh(z) * np.tanh(0.4 * z + np.sqrt(1 - 0.16) * e)
-    assert abs(sampled.mean() - li2.dual_kernel("tanh", 0.4)) < 5 * sampled.std() / np.sqrt(len(z))
+    assert abs(sampled.mean() - li2.lemmas.dual_kernel("tanh", 0.4)) < 5 * sampled.std() / np.sqrt(len(z))
     with pytest.raises(ValueError, match="a correlation lies in"):
-        li2.dual_kernel("relu", 1.2)
+        li2.lemmas.dual_kernel("relu", 1.2)
 
 
 @pytest.mark.parametrize("name", ["quadratic", "relu"])
@@ -54,14 +56,14 @@ def test_lemma_1_on_a_whole_group_table(name):
     group = groups.cyclic(11)
     g, h = np.divmod(np.arange(121), 11)
     X, Y = np.hstack([np.eye(11)[g], np.eye(11)[h]]), np.eye(11)[group.table[g, h]]
-    found = li2.lemma_1_agreement(name, X, Y, 64 * 121, 1.0, li2.c1_group_table(name), seed=0)
+    found = li2.lemmas.lemma_1_agreement(name, X, Y, 64 * 121, 1.0, li2.lemmas.c1_group_table(name), seed=0)
     assert found.cosine > 0.95
     assert abs(found.scale - 1) < 0.15
 
 
 def test_lemma_1_does_not_converge_on_part_of_a_table():
-    assert np.isclose(li2.sampled_table_cosine("quadratic", 23, 0.4), 0.81, atol=0.02)
-    assert np.isclose(li2.sampled_table_cosine("relu", 23, 0.4), 0.49, atol=0.03)
+    assert np.isclose(li2.lemmas.sampled_table_cosine("quadratic", 23, 0.4), 0.81, atol=0.02)
+    assert np.isclose(li2.lemmas.sampled_table_cosine("relu", 23, 0.4), 0.49, atol=0.03)
 
 
 def test_many_samples_cost_no_square_matrix_of_them():

@@ -84,7 +84,7 @@ def test_repulsion_is_the_share_of_the_other_nodes():
     _, _, F, _ = dense(model, split, "quadratic")
     eta = 0.05
     centred = F - F.mean(0)
-    B = li2.repulsion_matrix(F, eta)
+    B = li2.lemmas.repulsion_matrix(F, eta)
     own = np.linalg.norm(centred * np.diag(B), axis=0)
     others = np.linalg.norm(centred @ B - centred * np.diag(B), axis=0)
     assert lens.repulsion(centred.T @ centred, eta) == pytest.approx(np.mean(others / own), rel=1e-8)
@@ -121,7 +121,7 @@ def test_a_sample_of_nodes_stands_for_all():
 
 def test_the_lens_says_where_it_does_not_apply():
     def refusal(**fields):
-        return li2.LENS.reason_not_applicable(RunSpec.model_validate(fields))
+        return li2.LENSES[0].reason_not_applicable(RunSpec.model_validate(fields))
 
     assert refusal() == "" == refusal(model={"kind": "deep"}) == refusal(task={"group": "S4"})
     assert "the task is parity" in refusal(task={"kind": "parity"})
@@ -164,7 +164,7 @@ def test_purity_and_rule_are_told_against_chance():
     content = features.irrep_content(W, group)
     nodes = np.stack([dominates(content, group).mean(0)] * 2)
     table = Table([0, 10], _columns(purity=features.purity(content).mean()) | {"li2.nodes": nodes})
-    told = li2.LENS.summarise(_record("A4", table))
+    told = li2.LENSES[0].summarise(_record("A4", table))
     assert told["learned_irreps"] == 0
     assert told["chance_purity"] == pytest.approx(0.75, abs=0.01)
     assert "a node is 76% one irrep (75% by chance), and no irrep rules more nodes than by chance" in told["story"]

@@ -67,7 +67,7 @@ def test_runs_with_decay_go_through_three_stages_and_those_without_stall(activat
 
 def test_the_lens_draws_a_run(tmp_path):
     record = trained("quadratic")[0]
-    shown = li2.LENS.figure_data(record)
+    shown = li2.LENSES[0].figure_data(record)
     assert [figure.kind for figure in shown] == ["panels", "panels"]
     for i, figure in enumerate(shown):
         plots.save(figure, tmp_path / f"{i}.svg")

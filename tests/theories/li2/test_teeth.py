@@ -16,7 +16,7 @@ def test_a_wrong_closed_form_of_the_gradient_fails(monkeypatch):
 
 
 def test_a_wrong_constant_of_lemma_1_fails(monkeypatch):
-    right = li2.c1_equicorrelated
+    right = li2.lemmas.c1_equicorrelated
     monkeypatch.setattr(li2, "c1_equicorrelated", lambda *a: 1.2 * right(*a))
     assert lazy.wide_layer(Setting()).status == "fails"
 
@@ -41,11 +41,11 @@ def test_a_wrong_count_of_nodes_fails(monkeypatch, change):
 
 
 def test_a_memory_that_misses_the_optimum_fails(monkeypatch):
-    right = li2.memorise
+    right = li2.lemmas.memorise
 
     def off(p, name):
         memory = right(p, name)
-        return li2.Memory(memory.shape, 0.99 * memory.s, memory.lam, memory.value)
+        return li2.lemmas.Memory(memory.shape, 0.99 * memory.s, memory.lam, memory.value)
 
     monkeypatch.setattr(li2, "memorise", off)
     for check in (memorisation.kkt_conditions, memorisation.focused_or_spreading, memorisation.memorisation):

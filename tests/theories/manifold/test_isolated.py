@@ -49,16 +49,16 @@ def test_any_group_can_be_simulated_and_its_irreps_measured():
     W = manifold.embedding(0, 12, 64)
     run = manifold.simulate(split, W, eta=0.02, steps=40, every=20)
     assert run.status == "finished"
-    found = manifold.measure(run.W[:6], "S3")
+    found = manifold.measure_embedding(run.W[:6], "S3")
     assert np.isnan(found.log_ratio)
     assert 0 < found.aspect < 1
     with pytest.raises(ValueError, match="the embedding must have 6 rows"):
-        manifold.measure(run.W, "S3")
+        manifold.measure_embedding(run.W, "S3")
 
 
 def test_irreps_and_frequencies_see_the_same_circles():
     E = np.random.default_rng(0).standard_normal((7, 30))
-    ours, theirs = manifold.measure(E), manifold.measure(E, "Z7")
+    ours, theirs = manifold.measure_embedding(E), manifold.measure_embedding(E, "Z7")
     assert theirs.aspect == pytest.approx(ours.aspect)
     assert theirs.spread == pytest.approx(ours.spread)
 
@@ -68,14 +68,14 @@ def test_the_last_layer_of_a_deep_network_can_be_isolated_away():
     with jax.enable_x64(True):
         inputs, Y = tasks.DenseInputs(rng.standard_normal((6, 3))), rng.standard_normal((6, 2))
         model = models.Deep.init(jax.random.key(0), inputs=3, widths=(5, 8), outputs=2, activation="tanh")
-        theta_1, features = manifold.deep_features(model, inputs)
-        inner = manifold.ridge_inner(features, Y, lam=0.1)
+        theta_1, features = manifold.lemmas.deep_features(model, inputs)
+        inner = manifold.lemmas.ridge_inner(features, Y, lam=0.1)
 
         def loss(below, V):
             norms = sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves((below, V)))
             return jnp.sum((features(below) @ V - Y) ** 2) + 0.1 * norms
 
-        both = jax.jit(lambda below: manifold.isolated_value_and_grad(loss, inner, below))
+        both = jax.jit(lambda below: manifold.lemmas.isolated_value_and_grad(loss, inner, below))
         (first, second), _ = theta_1
         X, U, h = inputs.dense(), rng.standard_normal(first.shape), 1e-6
         H = np.tanh(np.tanh(X @ first) @ second)
@@ -114,14 +114,14 @@ def test_two_rates_need_decay_and_a_positive_ratio():
     split = tasks.group_task("Z5", encoding="summed").split(fraction=0.7, seed=0)
     problem = manifold.isolate(split, "tanh", lam=0.0)
     with pytest.raises(manifold.AssumptionFails, match="λ must be a finite number > 0"):
-        manifold.two_rate_flow(problem, {}, 1.0, 1.0)
+        manifold.lemmas.two_rate_flow(problem, {}, 1.0, 1.0)
     with pytest.raises(ValueError, match="ratio must be positive, got 0"):
-        manifold.two_rate_flow(manifold.isolate(split, "tanh", lam=0.1), {}, 0.0, 1.0)
+        manifold.lemmas.two_rate_flow(manifold.isolate(split, "tanh", lam=0.1), {}, 0.0, 1.0)
 
 
 def test_two_rates_are_the_equations_of_both_layers_solved_by_another_method():
     problem, W = random_problem(0, "tanh", lam=0.1, bias=False, sizes=(4, 2, 5, 1))
-    X, Y, start = problem.inputs.dense(), np.asarray(problem.Y), manifold.best_layers(problem, W)
+    X, Y, start = problem.inputs.dense(), np.asarray(problem.Y), manifold.lemmas.best_layers(problem, W)
 
     def both(_, flat):
         W, V = flat[:10].reshape(2, 5), flat[10:].reshape(5, 1)
@@ -135,14 +135,14 @@ def test_two_rates_are_the_equations_of_both_layers_solved_by_another_method():
         both, (0, 1), np.r_[start["W"].ravel(), start["V"].ravel()], method="Radau", rtol=1e-8, atol=1e-10
     )
     for solver in ("tsit5", "radau"):
-        ours = manifold.two_rate_flow(problem, start, 100.0, [0.0, 1.0], solver=solver, rtol=1e-7, atol=1e-9)
+        ours = manifold.lemmas.two_rate_flow(problem, start, 100.0, [0.0, 1.0], solver=solver, rtol=1e-7, atol=1e-9)
         np.testing.assert_allclose(ours.final["W"].ravel(), exact.y[:10, -1], rtol=1e-5)
         np.testing.assert_allclose(ours.final["V"].ravel(), exact.y[10:, -1], rtol=1e-5)
         np.testing.assert_allclose(ours.loss[0], np.sum(W**2) / 2 + np.sum(start["V"] ** 2) / 2 + missed / 0.2)
     with pytest.raises(ValueError, match="needs a list of at least two times, got 1"):
-        manifold.two_rate_flow(problem, start, 100.0, 1.0)
+        manifold.lemmas.two_rate_flow(problem, start, 100.0, 1.0)
     with pytest.raises(ValueError, match=r"needs a list of at least two times, got \[0\.\]"):
-        manifold.two_rate_flow(problem, start, 100.0, [0.0])
+        manifold.lemmas.two_rate_flow(problem, start, 100.0, [0.0])
 
 
 def test_repeated_inputs_make_the_zero_loss_limit_undefined():
@@ -189,16 +189,16 @@ def test_steps_too_long_diverge_and_a_lost_rank_is_singular():
 
 def test_measures_of_what_has_no_circles():
     with pytest.raises(ValueError, match="at least 3 elements, one per row; got 2"):
-        manifold.measure(np.ones((2, 5)))
+        manifold.measure_embedding(np.ones((2, 5)))
     with pytest.raises(ValueError, match="every feature of the embedding is zero"):
-        manifold.measure(np.ones((7, 5)))
+        manifold.measure_embedding(np.ones((7, 5)))
     with pytest.raises(ValueError, match="must be finite"):
-        manifold.measure(np.full((7, 5), np.nan))
+        manifold.measure_embedding(np.full((7, 5), np.nan))
     # Equal values at j and −j have no imaginary part: what is not there has no direction and does not count.
-    even = manifold.measure(np.cos(2 * np.pi * np.outer(np.arange(8), [1, 2]) / 8).round(12))
+    even = manifold.measure_embedding(np.cos(2 * np.pi * np.outer(np.arange(8), [1, 2]) / 8).round(12))
     assert np.isfinite([even.aspect, even.cosine, even.other]).all()
 
 
 def test_the_closed_form_of_the_hyperbola_is_for_points_on_it():
     with pytest.raises(ValueError, match=r"starts on w₁w₂ = 1, got w₁w₂ = 1\.5; project it first"):
-        manifold.hyperbola(np.array([3.0, 0.5]), np.zeros(1))
+        manifold.lemmas.hyperbola(np.array([3.0, 0.5]), np.zeros(1))

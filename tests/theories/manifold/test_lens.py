@@ -38,7 +38,9 @@ def test_by_last_layer_is_the_geometry_of_v_alone():
     zero_set = manifold.ZeroLossSet(lambda v: H @ v - Y, V)
     assert float(got["manifold.distance"]) == pytest.approx(manifold.distance(zero_set, V), rel=1e-3)
     step = V - np.asarray(old.V)
-    assert float(got["manifold.tangential"]) == pytest.approx(manifold.tangential_fraction(zero_set, V, step), rel=1e-3)
+    assert float(got["manifold.tangential"]) == pytest.approx(
+        manifold.lemmas.tangential_fraction(zero_set, V, step), rel=1e-3
+    )
     at = manifold.Tangent(zero_set, V.ravel())
     along, down = at.tangential(step.ravel()), -at.tangential(V.ravel())
     cosine = along @ down / np.linalg.norm(along) / np.linalg.norm(down)
@@ -64,7 +66,7 @@ def test_by_all_weights_is_the_geometry_of_everything():
     at = manifold.Tangent(zero_set, theta)
     linear = np.linalg.norm(at.jacobian_inverse(zero_set.evaluate(theta)))
     assert float(got["manifold.distance"]) == pytest.approx(linear, rel=1e-2)
-    fraction = manifold.tangential_fraction(zero_set, theta, theta - zero_set.vector(old))
+    fraction = manifold.lemmas.tangential_fraction(zero_set, theta, theta - zero_set.vector(old))
     assert float(got["manifold.tangential"]) == pytest.approx(fraction, rel=1e-2)
 
 

@@ -58,7 +58,7 @@ def test_the_lagrangian_bends_as_finite_differences_of_pulled_vectors_say(networ
 
 
 def test_far_starts_find_the_nearest_point_where_plain_steps_diverge():
-    hyperbola = manifold.TOYS["hyperbola"].zero_set
+    hyperbola = manifold.lemmas.TOYS["hyperbola"].zero_set
     half = np.geomspace(0.1, 10, 20001)
     branch = np.stack([half, 1 / half], axis=1)
     for start in np.random.default_rng(0).uniform(-6, 6, (20, 2)):
@@ -75,7 +75,7 @@ def test_the_constrained_flow_stays_on_the_set_and_loses_norm_only_along_it(netw
     assert (np.diff(path.loss) < 0).all()
     theta = path.params[2]
     step = manifold.Tangent(zero_set, theta).tangential(-2 * theta)
-    assert manifold.tangential_fraction(zero_set, theta, step) == pytest.approx(1.0)
+    assert manifold.lemmas.tangential_fraction(zero_set, theta, step) == pytest.approx(1.0)
 
 
 def test_cross_entropy_at_a_level_of_least_norm_has_the_direction_of_maximal_margin():
@@ -105,7 +105,7 @@ def test_errors_name_the_assumption_that_fails():
         manifold.AssumptionFails, match=r"over-parametrisation \(Assumption 4.3\): 125 constraints.*got 30"
     ):
         manifold.ZeroLossSet.of(model, task.inputs, task.targets)
-    cross = manifold.TOYS["cross"].zero_set
+    cross = manifold.lemmas.TOYS["cross"].zero_set
     with pytest.raises(
         manifold.AssumptionFails, match=r"no singular points \(Assumption 4.7\): the Jacobian has rank 0"
     ):
@@ -118,7 +118,7 @@ def test_errors_name_the_assumption_that_fails():
         with pytest.raises(manifold.AssumptionFails, match=r"Assumption 4.7\): the Jacobian has lost rank"):
             manifold.project(broken, point, method="matrix_free")
         with pytest.raises(manifold.AssumptionFails, match=r"Assumption 4.7\): the Jacobian has lost rank"):
-            manifold.predicted_distance(broken, point, 0.1, method="matrix_free")
+            manifold.lemmas.predicted_distance(broken, point, 0.1, method="matrix_free")
     with pytest.raises(ValueError, match="must be finite"):
         manifold.project(cross, np.array([np.nan, 1.0]))
     nowhere = manifold.ZeroLossSet(lambda w: w[:1] ** 2 + 1.0, np.zeros(2))
@@ -126,7 +126,7 @@ def test_errors_name_the_assumption_that_fails():
         manifold.project(nowhere, np.ones(2), max_steps=50)
     for lam in (0.0, -1.0, float("nan")):
         with pytest.raises(manifold.AssumptionFails, match="λ must be a finite number > 0"):
-            manifold.predicted_distance(cross, np.ones(2), lam)
+            manifold.lemmas.predicted_distance(cross, np.ones(2), lam)
         with pytest.raises(manifold.AssumptionFails, match="λ must be a finite number > 0"):
             manifold.decay_flow(cross, np.ones(2), lam, 1.0)
 
@@ -151,7 +151,7 @@ def test_the_gradient_turns_to_the_normal_where_projections_leave_the_set_too():
     ratios = []
     for height in (1e-3, 1e-4, 1e-5):
         theta = touch + height * normal + 0.9 * np.sqrt(0.2 * height) * np.array([-normal[1], normal[0]])
-        cosine, far = manifold.gradient_angle(ellipse, theta)
+        cosine, far = manifold.lemmas.gradient_angle(ellipse, theta)
         # The nearest point is where θ − φ is normal to the tangent (−2 sin t, cos t).
         t = brentq(
             lambda t, x, y: 2 * np.sin(t) * (2 * np.cos(t) - x) - np.cos(t) * (np.sin(t) - y), 0.5, 0.9, (*theta,)

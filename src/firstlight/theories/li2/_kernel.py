@@ -121,7 +121,7 @@ def independent_gradient(
 
 
 @dataclass(frozen=True)
-class Agreement:
+class GradientAgreement:
     """How close two matrices are: the cosine of their angle, the ratio of their norms, ‖A − B‖/‖A‖."""
 
     cosine: float
@@ -129,7 +129,7 @@ class Agreement:
     error: float
 
     @classmethod
-    def of(cls, A: Float[np.ndarray, "n K"], B: Float[np.ndarray, "n K"]) -> "Agreement":
+    def of(cls, A: Float[np.ndarray, "n K"], B: Float[np.ndarray, "n K"]) -> "GradientAgreement":
         """Of the measured A with the predicted B."""
         size_A, size_B = np.linalg.norm(A), np.linalg.norm(B)
         return cls(float(cosine(A, B)), float(size_A / size_B), float(np.linalg.norm(A - B) / size_A))
@@ -155,7 +155,7 @@ def lemma_1_agreement(
     eta: float,
     c1: float,
     seed: int,
-) -> Agreement:
+) -> GradientAgreement:
     """G_F of the ridge solution on `width` random N(0, 1) features against `independent_gradient`.
 
     >>> import numpy as np
@@ -166,7 +166,7 @@ def lemma_1_agreement(
     """
     W = np.random.default_rng(seed).standard_normal((X.shape[1], width))
     F = numpy_activation(activation)[0](X @ W)
-    return Agreement.of(ridge_gradient(F, Y, eta, form="samples"), independent_gradient(F, Y, eta, c1))
+    return GradientAgreement.of(ridge_gradient(F, Y, eta, form="samples"), independent_gradient(F, Y, eta, c1))
 
 
 def sampled_table_cosine(activation: Any, M: int, fraction: float, eta: float = 1e-6, seed: int = 0) -> float:

@@ -192,11 +192,13 @@ def _content(record: RunRecord) -> FigureData:
     )
 
 
-LENS = flow.Lens(
-    name="li2",
-    title="Li₂: the three stages of grokking",
-    observables=(observe,),
-    reason_not_applicable=reason_not_applicable,
-    summarise=summarise,
-    figure_data=figure_data,
+LENSES: tuple[flow.Lens, ...] = (
+    flow.Lens(
+        name="li2",
+        title="Li₂: the three stages of grokking",
+        observables=(observe,),
+        reason_not_applicable=reason_not_applicable,
+        summarise=summarise,
+        figure_data=figure_data,
+    ),
 )

@@ -154,13 +154,13 @@ def guided_coupons(p: Float[np.ndarray, " L"], a: float) -> float:
     return share * coupons(p) + (1 - share) * len(p)
 
 
-def collect(mu: Float[np.ndarray, " L"], a: float, *, trials: int, seed: int, guide: str = "none") -> np.ndarray:
+def collect_modes(mu: Float[np.ndarray, " L"], a: float, *, trials: int, seed: int, guide: str = "none") -> np.ndarray:
     """Nodes needed until every mode is taken, in each of `trials` runs of nodes trained one after the other.
 
     **Arguments:** `guide` is "none" (independent nodes), "halved" (the surrogate of Theorem 8: μ/2 on modes taken)
     or "muon" (the flow of `modes_flow` beside the settled nodes).
 
-    >>> int(collect(np.ones(3), 2.0, trials=5, seed=0, guide="muon").max())
+    >>> int(collect_modes(np.ones(3), 2.0, trials=5, seed=0, guide="muon").max())
     3
     """
     if guide not in ("none", "halved", "muon"):

@@ -18,11 +18,11 @@ from firstlight.theories.li2._kernel import c1_group_table
 from firstlight.theories.li2._observe import degree
 from firstlight.theories.li2._reconstruction import nodes_needed
 
-MEASURED = {7: 1.79, 11: 2.17, 17: 2.27, 23: 2.53, 31: 2.57, 41: 2.84, 61: 3.17, 101: 3.51, 127: 3.64}
-"""c = n/(M ln M) where half of the maxima of the residualised energy survive on Z_M: what `measured_constant` gives."""
+MEASURED_CONSTANTS = {7: 1.79, 11: 2.17, 17: 2.27, 23: 2.53, 31: 2.57, 41: 2.84, 61: 3.17, 101: 3.51, 127: 3.64}
+"""c = n/(M ln M) at which half of the maxima of the residualised energy survive on Z_M, from `measured_constant`."""
 
 TRAINED, NON_ABELIAN = 3.5, 1.3
-"""Networks need 1 + 3.5/M times as many samples as `MEASURED`, and 1.3 times that if the group is not Abelian.
+"""Networks need 1 + 3.5/M times the samples of `MEASURED_CONSTANTS`, and 1.3 times that if the group is not Abelian.
 
 Measured with K = 256, x², Adam with rate 2e-3, decay 1e-3, three seeds at up to seven fractions, within 1000 epochs:
 half of the runs generalised at c = 3.2 on Z7, 2.8 on Z11, Z17, Z23 and Z31 (1.8, 1.3, 1.2, 1.1, 1.1 times the table),
@@ -96,9 +96,9 @@ class Prediction:
 
 
 def measured_constant(order: int) -> float:
-    """The entry of `MEASURED` for Z_M, found anew: 12 maxima of each of 5 draws, 8 bisections.
+    """The entry of `MEASURED_CONSTANTS` for Z_M, found anew: 12 maxima of each of 5 draws, 8 bisections.
 
-    >>> measured_constant(7) == MEASURED[7]
+    >>> measured_constant(7) == MEASURED_CONSTANTS[7]
     True
     """
     p50 = locate_boundary(groups.cyclic(order), range(5), True, 12, 8)
@@ -108,13 +108,13 @@ def measured_constant(order: int) -> float:
 def boundary_constant(group: Group) -> tuple[float, float]:
     """c = n₅₀/(M ln M) of trained networks and its relative standard error.
 
-    What ascents of the residualised energy need (`MEASURED`, interpolated in ln M), times what networks need more.
+    c is `MEASURED_CONSTANTS`, interpolated in ln M, times the extra factor that trained networks need.
 
     >>> c, error = boundary_constant(groups.cyclic(71))
     >>> 3.2 < c < 3.6, round(error, 2)
     (True, 0.15)
     """
-    orders, values = np.array(list(MEASURED)), np.array(list(MEASURED.values()))
+    orders, values = np.array(list(MEASURED_CONSTANTS)), np.array(list(MEASURED_CONSTANTS.values()))
     M = group.order
     cyclic = group.is_abelian and len(group.abelian_moduli) == 1
     c = float(np.interp(log(M), np.log(orders), values)) * (1 + TRAINED / M) * (1 if group.is_abelian else NON_ABELIAN)

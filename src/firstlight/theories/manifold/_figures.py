@@ -6,7 +6,13 @@ import numpy as np
 
 from firstlight import _canonical as canonical
 from firstlight.records import FigureData, figure
-from firstlight.theories.manifold._representation import Embedding, cosines, features, fourier_features, unit_similarity
+from firstlight.theories.manifold._representation import (
+    Embedding,
+    cosines,
+    embedding_features,
+    fourier_features,
+    unit_similarity,
+)
 from firstlight.theories.manifold._simulation import Simulation
 
 
@@ -22,7 +28,7 @@ def figure_4(runs: Mapping[int, Simulation], first: Embedding, last: Embedding, 
     panels = [_accuracies(runs), _norms(first, last)]
     for what, of, signed in (("Cosines", cosines, True), ("Shared units", unit_similarity, False)):
         for when, E in _both(first, last):
-            found = features(E)
+            found = embedding_features(E)
             panels.append(_map(of(found), found.labels, f"{what}, {when}", signed))
     return figure.panels(panels, columns=2, title="The embedding on its own", caption=caption)
 

@@ -141,7 +141,7 @@ def output_layer(problem: Isolated, W: Weights) -> tuple[Float[Array, "K M"], Fl
     return V, (Y - H @ V).mean(0) if problem.bias else jnp.zeros(Y.shape[1], W.dtype)
 
 
-def predict(problem: Isolated, W: Weights, inputs: Inputs) -> Float[Array, "m M"]:
+def network_outputs(problem: Isolated, W: Weights, inputs: Inputs) -> Float[Array, "m M"]:
     """The outputs σ(XW)V + c on other inputs, with V and c the best for W on the training rows."""
     V, c = output_layer(problem, W)
     return problem.activation(inputs.project(jnp.asarray(W))) @ V + c

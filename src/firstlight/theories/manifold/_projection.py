@@ -19,7 +19,7 @@ _INNER = 1e-4
 
 
 @dataclass(frozen=True)
-class Projection:
+class NearestPoint:
     """A local minimum φ of the distance from θ to 𝒵.
 
     **Attributes:**
@@ -40,7 +40,7 @@ class Projection:
 
     def __repr__(self) -> str:
         return (
-            f"Projection(distance {self.distance:.6g}, residual {self.residual:.1e}, tangential part "
+            f"NearestPoint(distance {self.distance:.6g}, residual {self.residual:.1e}, tangential part "
             f"{self.tangential:.1e}, {self.iterations} steps)"
         )
 
@@ -53,7 +53,7 @@ def project(
     method: Method = "auto",
     tolerance: float = 1e-11,
     max_steps: int = 500,
-) -> Projection:
+) -> NearestPoint:
     r"""Project parameters onto the zero-loss set (Definition 4.12).
 
     $$\min_\varphi \tfrac12\|\varphi - \theta\|^2 \ \text{ with } \mathcal F(\varphi) = y: \qquad
@@ -83,7 +83,7 @@ def project(
     for iteration in range(max_steps + 1):
         if point.error <= enough:
             found = zero_set.tree(point.phi), point.phi, float(np.linalg.norm(point.away))
-            return Projection(*found, point.violation, float(np.linalg.norm(point.along)), iteration)
+            return NearestPoint(*found, point.violation, float(np.linalg.norm(point.along)), iteration)
         newton = point.newton_step()
         after = None if newton is None else point.moved(newton)
         if after is None or not after.error <= 0.5 * point.error:

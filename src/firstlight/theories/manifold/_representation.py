@@ -26,7 +26,7 @@ def fourier_features(E: Embedding) -> Complex[np.ndarray, "f K"]:
 
 
 @dataclass(frozen=True)
-class Features:
+class EmbeddingFeatures:
     """The coordinates of an embedding in each real irreducible part of the group's functions.
 
     **Attributes:**
@@ -49,33 +49,33 @@ class Features:
         return np.repeat(np.arange(len(self.blocks)), [len(block) for block in self.blocks])
 
 
-def features(E: Embedding, group: Group | str | None = None) -> Features:
+def embedding_features(E: Embedding, group: Group | str | None = None) -> EmbeddingFeatures:
     """The paper's Re F_k and Im F_k on Z_p (no group given), or the irreps of any group, without the trivial one.
 
     An embedding has one row per group element; of a network with concatenated inputs, take the rows of one factor.
     Orders and scales agree: on Z_p both give the same circles up to a common factor.
 
     >>> E = np.random.default_rng(0).standard_normal((6, 8))
-    >>> features(E, "S3").labels, [block.shape for block in features(E, "S3").blocks]
+    >>> embedding_features(E, "S3").labels, [block.shape for block in embedding_features(E, "S3").blocks]
     (('[1,1,1]', '[2,1]'), [(1, 8), (4, 8)])
     """
     if group is None:
         F = fourier_features(E)
-        return Features(tuple(str(k + 1) for k in range(len(F))), tuple(np.stack([f.real, f.imag]) for f in F))
+        return EmbeddingFeatures(tuple(str(k + 1) for k in range(len(F))), tuple(np.stack([f.real, f.imag]) for f in F))
     group = parse(group) if isinstance(group, str) else group
     if len(E) != group.order:
         raise ValueError(f"the embedding must have {group.order} rows, one per element of {group.name}, got {len(E)}")
     basis, parts = group.real_basis(), group.real_components()[1:]
     blocks = tuple(basis[:, part.columns].T @ np.asarray(E, np.float64) for part in parts)
-    return Features(tuple(part.label for part in parts), blocks)
+    return EmbeddingFeatures(tuple(part.label for part in parts), blocks)
 
 
-def aspect_ratio(found: Features) -> Float[np.ndarray, " f"]:
+def aspect_ratio(found: EmbeddingFeatures) -> Float[np.ndarray, " f"]:
     """The shortest over the longest axis of each part's ellipsoid: 1 for a circle, whatever its phase.
 
     It needs no basis, unlike ‖Re F_k‖/‖Im F_k‖, which is also 1 for a line at 45°.
 
-    >>> line = Features(("1",), (np.array([[1.0, 1.0], [1.0, 1.0]]),))
+    >>> line = EmbeddingFeatures(("1",), (np.array([[1.0, 1.0], [1.0, 1.0]]),))
     >>> aspect_ratio(line).round(12).tolist()
     [0.0]
     """
@@ -83,12 +83,12 @@ def aspect_ratio(found: Features) -> Float[np.ndarray, " f"]:
     return np.array([s[-1] / s[0] if s[0] > 0 else np.nan for s in values])
 
 
-def cosines(found: Features) -> Float[np.ndarray, "r r"]:
+def cosines(found: EmbeddingFeatures) -> Float[np.ndarray, "r r"]:
     """The cosine of every pair of feature rows (Figure 4, bottom left); NaN for rows that are zero."""
     return _cosines(found.rows)
 
 
-def unit_similarity(found: Features) -> Float[np.ndarray, "r r"]:
+def unit_similarity(found: EmbeddingFeatures) -> Float[np.ndarray, "r r"]:
     """The cosine of the absolute values of every pair of rows: near 1 where they use the same units (bottom right)."""
     return _cosines(np.abs(found.rows))
 
@@ -100,7 +100,7 @@ def _cosines(rows: Float[np.ndarray, "r K"]) -> Float[np.ndarray, "r r"]:
 
 
 @dataclass(frozen=True)
-class Measures:
+class EmbeddingMeasures:
     """Figure 4's statements as numbers.
 
     **Attributes:**
@@ -120,20 +120,20 @@ class Measures:
     other: float
 
 
-def measure(E: Embedding, group: Group | str | None = None) -> Measures:
+def measure_embedding(E: Embedding, group: Group | str | None = None) -> EmbeddingMeasures:
     """How far an embedding consists of equal circles in orthogonal planes on units of their own.
 
-    Features that are zero, as of a frequency that is not there, have no direction and are left out of all but `spread`.
+    Features that are zero have no direction and count only in `spread`.
 
     >>> angle = 2 * np.pi * np.outer(np.arange(5), [1, 2]) / 5
     >>> E = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
-    >>> found = measure(E)
+    >>> found = measure_embedding(E)
     >>> round(found.aspect, 9), round(abs(found.cosine), 9), abs(round(found.other, 9))
     (1.0, 0.0, 0.0)
     """
     if not np.isfinite(E).all():
         raise ValueError("the embedding must be finite; it holds NaN or infinities")
-    found = features(E, group)
+    found = embedding_features(E, group)
     norms = np.array([np.linalg.norm(block) for block in found.blocks])
     # Rounding of the transform leaves 1e-16 of what is constant.
     if norms.max() <= 1e-12 * np.linalg.norm(E):
@@ -143,7 +143,7 @@ def measure(E: Embedding, group: Group | str | None = None) -> Measures:
     similarity = unit_similarity(found)
     planes = all(len(block) == 2 for block in found.blocks)
     ratios = [_log_ratio(block) for block in found.blocks if np.linalg.norm(block, axis=1).all()]
-    return Measures(
+    return EmbeddingMeasures(
         log_ratio=_mean(np.array(ratios)) if planes else float("nan"),
         aspect=_mean(aspect_ratio(found)),
         spread=float(norms.std() / norms.mean()),

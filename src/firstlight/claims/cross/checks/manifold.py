@@ -115,7 +115,7 @@ def _compiled():
 
     def parts(problem, W):
         H = problem.activation(problem.inputs.project(W))
-        return manifold.output_layer(problem, W)[0], manifold.dual(problem, H), manifold.velocity(problem, W)
+        return manifold.output_layer(problem, W)[0], manifold.lemmas.dual(problem, H), manifold.velocity(problem, W)
 
     return eqx.filter_jit(parts)
 

@@ -82,7 +82,7 @@ def _middle(fractions, rates) -> float:
 
     from firstlight.theories import li2
 
-    found = li2.half_point(fractions, rates)
+    found = li2.lemmas.half_point(fractions, rates)
     if np.isfinite(found):
         return found
     return float(fractions[0] if rates.mean() >= 0.5 else fractions[-1])
@@ -101,7 +101,7 @@ def _boundaries(setting: Setting, frame, names) -> dict[str, dict[str, float]]:
         setting.progress(0.9 + 0.1 * done / len(names), f"energies of {name}")
         group = groups.parse(name)
         energies = {
-            label: float(np.mean(li2.locate_boundary(group, draws, residualised, nodes, evaluations)))
+            label: float(np.mean(li2.lemmas.locate_boundary(group, draws, residualised, nodes, evaluations)))
             for label, residualised in (("plain energy", False), ("residualised energy", True))
         }
         found[name] = {"trained networks": _middle(*_trained(frame, name))} | energies
@@ -120,7 +120,7 @@ def _boundary_figure(found, title: str):
     M = np.array([orders[name] for name in names], float)
     series = [figure.Series(label, M, [found[name][label] for name in names]) for label in found[names[0]]]
     line = np.geomspace(M.min() * 0.9, M.max() * 1.1, 60)
-    theory = figure.Series("2.7482 ln M / M", line, li2.released_boundary(line))
+    theory = figure.Series("2.7482 ln M / M", line, li2.lemmas.released_boundary(line))
     x, y = figure.Axis("order of the group M", scale="log"), figure.Axis("data fraction at the boundary", scale="log")
     caption = ", ".join(names)
     return figure.scatter(series, x=x, y=y, title=title, caption=caption, fits=[theory])
@@ -137,7 +137,9 @@ def _drifts(found) -> dict[str, float]:
     labels = next(iter(found.values()))
     if len(set(M)) < 3:
         return {}
-    return {label: li2.fit_boundary(M, np.array([row[label] for row in found.values()])).drift for label in labels}
+    return {
+        label: li2.lemmas.fit_boundary(M, np.array([row[label] for row in found.values()])).drift for label in labels
+    }
 
 
 def _law(setting: Setting, names, name: str, title: str) -> Outcome:

@@ -21,10 +21,10 @@ def survival_boundary(setting: Setting) -> Outcome:
     for i, M in enumerate(orders):
         for label, residualised in _ENERGIES.items():
             setting.progress(0.7 * i / len(orders), f"Z{M}, {label}")
-            found = li2.locate_boundary(groups.cyclic(int(M)), seeds, residualised, nodes, evaluations)
+            found = li2.lemmas.locate_boundary(groups.cyclic(int(M)), seeds, residualised, nodes, evaluations)
             p50.setdefault(label, []).append(found)
     each = np.repeat(orders, len(seeds))
-    fits = {label: li2.fit_boundary(each, np.concatenate(p)) for label, p in p50.items()}
+    fits = {label: li2.lemmas.fit_boundary(each, np.concatenate(p)) for label, p in p50.items()}
     p50 = {label: [float(np.exp(np.log(found).mean())) for found in p] for label, p in p50.items()}
     c = {label: np.array(p) * orders / np.log(orders) for label, p in p50.items()}
     by_dim = {}
@@ -92,7 +92,7 @@ def _boundary_figure(orders, p50):
 
     series = [figure.Series(label, orders, p) for label, p in p50.items()]
     M = np.geomspace(orders[0], orders[-1], 50)
-    series.append(figure.Series("2.7482 ln M / M, released code", M, li2.released_boundary(M), style="dashed"))
+    series.append(figure.Series("2.7482 ln M / M, released code", M, li2.lemmas.released_boundary(M), style="dashed"))
     return figure.curves(
         series,
         x=figure.Axis("group order M", scale="log"),

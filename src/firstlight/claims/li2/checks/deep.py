@@ -27,9 +27,9 @@ def propagation(setting: Setting) -> Outcome:
     setting.progress(0.1, "the wide limit")
     exact, gates = _wide(F, Y, fan, relu, slope, random)
     cosines = {
-        "limit with Θ₀ and Θ₂": cosine(exact, li2.relu_limit(F, Y)),
+        "limit with Θ₀ and Θ₂": cosine(exact, li2.lemmas.relu_limit(F, Y)),
         "eq. 12 with mean gates": cosine(exact, gates),
-        "ỸỸᵀF": li2.label_signal(exact, F, Y),
+        "ỸỸᵀF": li2.lemmas.label_signal(exact, F, Y),
     }
     setting.progress(0.4, "depth")
     signal = {residual: [_signal(X, Y, width, L, residual, seeds) for L in depths] for residual in (False, True)}
@@ -78,7 +78,7 @@ def _wide(F, Y, fan: int, relu, slope, random):
         W = random.normal(size=(F.shape[1], block))
         H = F @ W
         exact = exact + ((centred @ (centred.T @ relu(H))) * slope(H)) @ W.T
-        gates = gates + li2.shared_gates(F, H, Y, slope)
+        gates = gates + li2.lemmas.shared_gates(F, H, Y, slope)
     return np.asarray(exact), np.asarray(gates)
 
 
@@ -94,9 +94,9 @@ def _signal(X, Y, width: int, layers: int, residual: bool, seeds) -> list[float]
         random = np.random.default_rng(seed)
         shapes = [(X.shape[1], width)] + [(width, width)] * (layers - 1)
         weights = [random.normal(size=shape) * np.sqrt(2 / shape[0]) for shape in shapes]
-        F, H = li2.forward(X, weights, relu, residual=residual)
-        G = li2.backward(centred @ (centred.T @ F[-1]), H, weights, slope, residual=residual)
-        found.append(li2.label_signal(G[0], F[0], Y))
+        F, H = li2.lemmas.forward(X, weights, relu, residual=residual)
+        G = li2.lemmas.backward(centred @ (centred.T @ F[-1]), H, weights, slope, residual=residual)
+        found.append(li2.lemmas.label_signal(G[0], F[0], Y))
     return found
 
 

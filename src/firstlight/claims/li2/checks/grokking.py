@@ -80,7 +80,7 @@ def _train(setting: Setting, seeds: tuple[int, ...], decays: tuple[float, ...]):
         loss=flow.Loss(),
         steps=steps,
         recording=flow.Recording(every=setting.choose(quick=4, paper=5)),
-        observables=(flow.standard, *li2.LENS.observables),
+        observables=(flow.standard, *li2.LENSES[0].observables),
         progress=lambda moment: setting.progress(moment.done / moment.total, f"training Z{M}"),
     )
     n = len(seeds)

@@ -21,10 +21,12 @@ def repulsion(setting: Setting) -> Outcome:
     for seed in seeds:
         F = np.random.default_rng(seed).normal(size=(n, K)) ** 2
         centred = F - F.mean(0)
-        B = li2.repulsion_matrix(F, eta)
+        B = li2.lemmas.repulsion_matrix(F, eta)
         similar = centred.T @ centred
         j, k = np.triu_indices(K, 1)
-        formula = np.array([li2.repulsion_coefficient(F, eta, int(a), int(b)) for a, b in zip(j, k, strict=True)])
+        formula = np.array(
+            [li2.lemmas.repulsion_coefficient(F, eta, int(a), int(b)) for a, b in zip(j, k, strict=True)]
+        )
         worst = max(worst, float(np.abs(formula - B[j, k]).max() / np.abs(B).max()))
         signs.append(np.mean(np.sign(formula) == np.sign(B[j, k])))
         remark.append(np.mean(np.sign(B[j, k]) == -np.sign(similar[j, k])))
@@ -77,13 +79,13 @@ def top_down(setting: Setting) -> Outcome:
         learned = _first_component(group)
         errors = _residual_errors(group, learned)
         residual, printed, drive = max(residual, errors[0]), max(printed, errors[1]), max(drive, errors[2])
-        W = li2.ascend_modulated(group, learned, starts=starts, seed=0)
-        reached = li2.reached_irreps(group, W)
+        W = li2.lemmas.ascend_modulated(group, learned, starts=starts, seed=0)
+        reached = li2.lemmas.reached_irreps(group, W)
         strays += sum(not found or bool(found & set(learned)) for found in reached)
         targets = _energies(group)
-        E = li2.modulated_energy(group, learned, W)
+        E = li2.lemmas.modulated_energy(group, learned, W)
         energy = max(energy, *(abs(e - targets.get(found, 0.0)) for e, found in zip(E, reached, strict=True)))
-        free = li2.reached_irreps(group, li2.ascend_modulated(group, (), starts=starts, seed=0))
+        free = li2.lemmas.reached_irreps(group, li2.lemmas.ascend_modulated(group, (), starts=starts, seed=0))
         rates["missing"].append(float(np.mean([bool(f & set(learned)) for f in reached])))
         rates["learned"].append(float(np.mean([bool(f & set(learned)) for f in free])))
     holds = residual < EXACT and drive < DRIVE and strays == 0 and energy < ASCENT and printed > 0.1
@@ -139,7 +141,7 @@ def _residual_errors(group, learned) -> tuple[float, float, float]:
     Y = np.eye(M)[label]
     K = old.shape[1]
     left = features.centred(Y - F[:, :K] @ features.ridge(F[:, :K], Y, 0.0))
-    Phi = li2.modulation(group, learned)
+    Phi = li2.lemmas.modulation(group, learned)
     residual = np.abs(left - np.real(Phi @ Phi.conj().T)[label]).max()
     missing = [rho for rho in group.irreps() if not rho.is_trivial and rho.index not in learned]
     rank_one = sum((rho.dim / M) * np.outer(rho.character, rho.character.conj()) for rho in missing)

@@ -79,12 +79,12 @@ def wide_layer(setting: Setting) -> Outcome:
     n, M, eta = setting.choose(quick=100, paper=300), 10, 1.0
     widths = n * np.array(setting.choose(quick=(16, 64), paper=(4, 8, 16, 32, 64, 128)))
     names = setting.choose(quick=_ACTIVATIONS[:3], paper=_ACTIVATIONS)
-    X, Y = li2.equicorrelated_inputs(n, RHO), np.eye(M)[np.arange(n) % M]
-    c1, found = {name: li2.c1_equicorrelated(name, RHO) for name in names}, {}
+    X, Y = li2.lemmas.equicorrelated_inputs(n, RHO), np.eye(M)[np.arange(n) % M]
+    c1, found = {name: li2.lemmas.c1_equicorrelated(name, RHO) for name in names}, {}
     for i, name in enumerate(names):
         setting.progress(i / len(names), name)
         found[name] = [
-            [li2.lemma_1_agreement(name, X, Y, int(K), eta, c1[name], seed) for seed in seeds] for K in widths
+            [li2.lemmas.lemma_1_agreement(name, X, Y, int(K), eta, c1[name], seed) for seed in seeds] for K in widths
         ]
     cosine = {name: min(a.cosine for a in rows[-1]) for name, rows in found.items()}
     scale = {name: max(abs(a.scale - 1) for a in rows[-1]) for name, rows in found.items()}
@@ -103,7 +103,9 @@ def wide_layer(setting: Setting) -> Outcome:
             "norm over the predicted one, less 1": scale,
             "power of K in the prefactor": power,
             "error over 2√(n/K)": float(np.mean(errors / (2 * np.sqrt(n / widths)))),
-            "cosine on 40 % of a table, K = ∞": {s: li2.sampled_table_cosine(s, 23, 0.4) for s in _ACTIVATIONS[:2]},
+            "cosine on 40 % of a table, K = ∞": {
+                s: li2.lemmas.sampled_table_cosine(s, 23, 0.4) for s in _ACTIVATIONS[:2]
+            },
         },
         {
             "cosine with ỸỸᵀF at the largest K": 1.0,
@@ -159,10 +161,12 @@ def hermite_orthogonality(setting: Setting) -> Outcome:
     worst = 0.0
     for rho in (-0.7, 0.0, 0.3, 0.95):
         second = rho * x[:, None] + np.sqrt(1 - rho**2) * x
-        moments = np.einsum("i,j,ni,mij->nm", weight, weight, li2.hermite(x, terms), li2.hermite(second, terms))
+        moments = np.einsum(
+            "i,j,ni,mij->nm", weight, weight, li2.lemmas.hermite(x, terms), li2.lemmas.hermite(second, terms)
+        )
         worst = max(worst, float(np.abs(moments - np.diag(rho ** np.arange(terms))).max()))
     z, t = 1.0, 0.5
-    phi, k = li2.hermite(np.array(z), 60), np.arange(60)
+    phi, k = li2.lemmas.hermite(np.array(z), 60), np.arange(60)
     exact = math.exp(t * z - t**2 / 2)
     printed = float(phi @ t**k)
     right = float(phi @ (t**k / np.sqrt([float(math.factorial(i)) for i in k])))

@@ -183,15 +183,16 @@ def target_reconstruction(setting: Setting) -> Outcome:
         group, seed = groups.parse(name), seeds[0]
         nodes = {
             "true real maxima": max(
-                (li2.reconstructing_nodes(group, s) for s in seeds), key=lambda W: li2.reconstruction_residual(W, group)
+                (li2.lemmas.reconstructing_nodes(group, s) for s in seeds),
+                key=lambda W: li2.lemmas.reconstruction_residual(W, group),
             ),
-            "one pair fewer": li2.reconstructing_nodes(group, seed, fewer=1),
-            "printed, real": li2.printed_nodes(group, seed),
-            "printed, complex": li2.printed_nodes(group, seed, domain="complex"),
-            "complex with conjugate": li2.printed_nodes(group, seed, domain="conjugate"),
+            "one pair fewer": li2.lemmas.reconstructing_nodes(group, seed, fewer=1),
+            "printed, real": li2.lemmas.printed_nodes(group, seed),
+            "printed, complex": li2.lemmas.printed_nodes(group, seed, domain="complex"),
+            "complex with conjugate": li2.lemmas.printed_nodes(group, seed, domain="conjugate"),
         }
         rows[name] = {"K": li2.nodes_needed(group)}
-        rows[name] |= {kind: li2.reconstruction_residual(W, group) for kind, W in nodes.items()}
+        rows[name] |= {kind: li2.lemmas.reconstruction_residual(W, group) for kind, W in nodes.items()}
     holds = all(r["true real maxima"] < EXACT and r["complex with conjugate"] < EXACT for r in rows.values())
     tight = all(r["one pair fewer"] > SHORT for r in rows.values())
     fails = min(r["printed, real"] for r in rows.values())

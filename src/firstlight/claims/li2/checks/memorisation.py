@@ -23,11 +23,11 @@ def kkt_conditions(setting: Setting) -> Outcome:
         for name in names:
             s = _solve(p, name, seed)
             active = s > 1e-4
-            level = p[active] * li2.phi(name, s[active])
+            level = p[active] * li2.lemmas.phi(name, s[active])
             found = {
                 "spread of p φ(s) over active pairs": float(np.ptp(level) / level.mean()),
                 "|Σs² − 2|": float(abs((s**2).sum() - 2)),
-                "|s − φ⁻¹(2λ/p)|": float(np.abs(s - li2.memorise(p, name).s).max()),
+                "|s − φ⁻¹(2λ/p)|": float(np.abs(s - li2.lemmas.memorise(p, name).s).max()),
             }
             worst = {key: max(worst[key], found[key]) for key in worst}
     holds = max(worst.values()) <= PLACE
@@ -76,22 +76,22 @@ def focused_or_spreading(setting: Setting) -> Outcome:
 
     seeds = setting.seeds_or(range(setting.choose(quick=1, paper=20)))
     M = setting.choose(quick=6, paper=20)
-    shapes = {name: li2.memory_shape(name) for name in (*_FOCUSED, *_SPREADING)}
+    shapes = {name: li2.lemmas.memory_shape(name) for name in (*_FOCUSED, *_SPREADING)}
     expected = dict.fromkeys(_FOCUSED, "focused") | dict.fromkeys(_SPREADING, "spreading")
     ordered, peaked, cut, gain = True, True, 0.0, []
     for seed in seeds:
         p = _frequencies(M, seed)
         rank = np.argsort(p)
         for name in _SPREADING:
-            s = li2.memorise(p, name).s
+            s = li2.lemmas.memorise(p, name).s
             ordered &= bool((np.diff(s[rank]) > 0).all() and s.min() > 0)
         for name in _FOCUSED:
-            best = li2.memorise(p, name)
+            best = li2.lemmas.memorise(p, name)
             others = _values(p, name, seed)
             peaked &= bool(best.s[p.argmax()] == np.sqrt(2) and (best.s > 0).sum() == 1)
             gain.append(float(best.value - others.max()))
         # φ = exp(−x²/2) has φ(0⁺) = 1, so that s² = −2 ln(2λ/p) where that is positive.
-        s = li2.memorise(p, lambda x: 1 - jnp.exp(-(x**2) / 2))
+        s = li2.lemmas.memorise(p, lambda x: 1 - jnp.exp(-(x**2) / 2))
         water = np.sqrt(np.maximum(-2 * np.log(2 * s.lam / p), 0.0))
         cut = max(cut, float(np.abs(s.s - water).max()))
     measured = {
@@ -131,16 +131,16 @@ def memorisation(setting: Setting) -> Outcome:
     misfit, lead = {}, {}
     for i, name in enumerate(names):
         setting.progress(i / len(names), name)
-        memory = li2.memorise(p, name)
+        memory = li2.lemmas.memorise(p, name)
         w = memory.node(group, h)
         values, ends = _ascend(p, name, group, h, np.abs(_starts(group, seeds)))
         misfit[name] = float(np.abs(np.abs(ends[:, values.argmax()]) - w).max())
-        lead[name] = float(values.max() - li2.memory_energy(w, p, group, h, name))
+        lead[name] = float(values.max() - li2.lemmas.memory_energy(w, p, group, h, name))
     peaks = np.vstack([np.eye(M), np.eye(M)[group.table[group.inverse, h]].T])
     quartic, _ = _ascend(p, "power4", group, h, peaks + 0.1 * _starts(group, seeds)[:, :M])
     optima = len({round(float(v), 9) for v in quartic})
     relu, _ = _ascend(p, "relu", group, h, _starts(group, seeds))
-    stalled = float((relu < li2.memorise(p, "relu").value - 1e-3).mean())
+    stalled = float((relu < li2.lemmas.memorise(p, "relu").value - 1e-3).mean())
     rows = np.flatnonzero(group.table.ravel() == h)
     centred = max(float(features.energy(_starts(group, seeds), group, name, rows=rows).max()) for name in names)
     holds = max(misfit.values()) <= PLACE and max(map(abs, lead.values())) <= SOLVED

@@ -21,12 +21,12 @@ def ascent_direction(setting: Setting) -> Outcome:
         for seed in seeds:
             W = features.random_starts(group, K, seed)
             G = features.energy_gradient(W, group)
-            direction = li2.polar(G)
+            direction = li2.lemmas.polar(G)
             inner, nuclear = float(np.sum(direction * G)), float(np.linalg.norm(G, "nuc"))
             worst = max(worst, abs(inner - nuclear) / nuclear)
             gain = features.energy(W + 1e-6 * direction, group).sum() - features.energy(W, group).sum()
             gains.append(float(gain / (1e-6 * nuclear)))
-        rest = max(rest, float(np.abs(li2.polar(np.zeros((2 * group.order, K)))).max()))
+        rest = max(rest, float(np.abs(li2.lemmas.polar(np.zeros((2 * group.order, K)))).max()))
     holds = worst < EXACT and max(abs(g - 1) for g in gains) < 1e-3 and rest == 0.0
     return Outcome(
         "holds" if holds else "fails",
@@ -50,7 +50,7 @@ def frechet_selection(setting: Setting) -> Outcome:
     worst, shown = 0.0, {}
     seeds = setting.seeds_or((0,))
     for a in (0.5, 1.0, 2.0, 4.0):
-        p = li2.selection(mu, a)
+        p = li2.lemmas.selection(mu, a)
         x = frechet(np.random.default_rng(seeds[0]), a, (draws, len(mu)))
         rate = np.bincount(np.argmax(mu * x, axis=1), minlength=len(mu)) / draws
         worst = max(worst, float(np.max(np.abs(rate - p) / np.sqrt(p * (1 - p) / draws))))
@@ -77,7 +77,7 @@ def leader_wins(setting: Setting) -> Outcome:
     alpha = 0.3 * np.random.default_rng(seeds[0]).normal(size=(starts, len(mu)))
     lead = np.sort(mu * alpha, axis=1)
     clear = lead[:, -1] > 1.05 * np.maximum(lead[:, -2], 0)  # ties are decided by the step size
-    expected, end = li2.winner(mu, alpha), li2.modes_flow(mu, alpha)
+    expected, end = li2.lemmas.winner(mu, alpha), li2.lemmas.modes_flow(mu, alpha)
     some = clear & (expected >= 0)
     agree = float(np.mean(np.argmax(end, axis=1)[some] == expected[some]))
     none = expected < 0
@@ -119,13 +119,13 @@ def muon_projection(setting: Setting) -> Outcome:
         across *= 0.1 / np.linalg.norm(across)
         for i, size in enumerate(sizes):
             v = size * along / np.linalg.norm(along) + across
-            true = li2.polar(np.column_stack([Q, v]))[:, -1]
-            exact[i] = max(exact[i], np.linalg.norm(li2.new_column(Q, v) - true))
-            printed[i] = max(printed[i], np.linalg.norm(li2.new_column(Q, v, printed=True) - true))
+            true = li2.lemmas.polar(np.column_stack([Q, v]))[:, -1]
+            exact[i] = max(exact[i], np.linalg.norm(li2.lemmas.new_column(Q, v) - true))
+            printed[i] = max(printed[i], np.linalg.norm(li2.lemmas.new_column(Q, v, printed=True) - true))
     order = float(np.polyfit(np.log(sizes[:6]), np.log(printed[:6]), 1)[0])
     small = 0.1 * along / np.linalg.norm(along) + 1e-3 * across / np.linalg.norm(across)
-    true = li2.polar(np.column_stack([Q, small]))[:, -1]
-    off = float(np.linalg.norm(li2.new_column(Q, np.asarray(small), printed=True) - true))
+    true = li2.lemmas.polar(np.column_stack([Q, small]))[:, -1]
+    off = float(np.linalg.norm(li2.lemmas.new_column(Q, np.asarray(small), printed=True) - true))
     holds = exact.max() < EXACT and abs(order - 2) < 0.1 and off > 1000 * 1e-3**2
     lines = [figure.Series("printed", sizes, printed), figure.Series("exact form", sizes, np.maximum(exact, 1e-17))]
     shown = figure.curves(
@@ -164,13 +164,13 @@ def coupon_bound(setting: Setting) -> Outcome:
     ratios, stronger, deviations = [], [], []
     for _ in range(cases):
         mu, a = random.uniform(0.3, 1.0, size=random.integers(2, 9)), random.uniform(1.0, 3.0)
-        p = li2.selection(mu, a)
-        T0 = li2.coupons(p)
-        counts = li2.collect(mu, a, trials=trials, seed=int(random.integers(1 << 30)))
+        p = li2.lemmas.selection(mu, a)
+        T0 = li2.lemmas.coupons(p)
+        counts = li2.lemmas.collect_modes(mu, a, trials=trials, seed=int(random.integers(1 << 30)))
         ratios.append(printed(p) / T0)
-        stronger.append(li2.coupon_bound(p) / T0)
+        stronger.append(li2.lemmas.coupon_bound(p) / T0)
         deviations.append(abs(counts.mean() - T0) / (counts.std() / np.sqrt(trials)))
-    even = li2.coupons(np.full(8, 1 / 8)) / printed(np.full(8, 1 / 8))
+    even = li2.lemmas.coupons(np.full(8, 1 / 8)) / printed(np.full(8, 1 / 8))
     p = np.array([0.97, 0.01, 0.01, 0.01])
     holds = max(*ratios, *stronger) <= 1 + EXACT and max(deviations) < SIGMAS and abs(even - 1) < 1e-9
     return Outcome(
@@ -184,7 +184,7 @@ def coupon_bound(setting: Setting) -> Outcome:
         evidence=(
             "True but weak: min 1/p is the wait for the commonest coupon. The wait for the rarest, 1/min p, bounds T₀ "
             f"too. At p = (.97, .01, .01, .01) the printed bound is {printed(p):.1f}, with 1/min p "
-            f"{li2.coupon_bound(p):.0f}, and T₀ = {li2.coupons(p):.1f}."
+            f"{li2.lemmas.coupon_bound(p):.0f}, and T₀ = {li2.lemmas.coupons(p):.1f}."
         ),
         seeds=seeds,
     )
@@ -221,16 +221,16 @@ def rebalancing(setting: Setting) -> Outcome:
     apart = 0.0
     for done, a in enumerate(exponents):
         setting.progress(done / len(exponents), f"a = {a}")
-        p = li2.selection(mu, a)
-        predicted = {"none": li2.coupons(p), "halved": li2.guided_coupons(p, a)}
+        p = li2.lemmas.selection(mu, a)
+        predicted = {"none": li2.lemmas.coupons(p), "halved": li2.lemmas.guided_coupons(p, a)}
         chain = {"none": _chain(mu, a, 1.0), "halved": _chain(mu, a, 0.5**a)}
         apart = max(apart, *(abs(predicted[guide] / chain[guide] - 1) for guide in chain))
         for guide, expected in predicted.items():
-            counts = li2.collect(mu, a, trials=trials, seed=seeds[0], guide=guide)
+            counts = li2.lemmas.collect_modes(mu, a, trials=trials, seed=seeds[0], guide=guide)
             deviation = max(deviation, abs(counts.mean() - expected) / (counts.std() / np.sqrt(trials)))
             rows["independent" if guide == "none" else "halved"].append(float(counts.mean()))
         rows["T_a"].append(predicted["halved"])
-        rows["Muon"].append(float(li2.collect(mu, a, trials=few, seed=seeds[0], guide="muon").mean()))
+        rows["Muon"].append(float(li2.lemmas.collect_modes(mu, a, trials=few, seed=seeds[0], guide="muon").mean()))
     holds = apart < EXACT and deviation < SIGMAS and max(rows["Muon"]) == L and min(rows["T_a"]) > L
     labels = [f"a = {a:g}" for a in exponents]
     bars = figure.bars(labels, rows, x="exponent of the start", y="nodes", title=f"Nodes until all {L} modes are found")

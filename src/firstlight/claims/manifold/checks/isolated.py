@@ -44,11 +44,13 @@ def envelope(setting: Setting) -> Outcome:
 
             start = jnp.asarray(rng.standard_normal((5, 2)))
             inners = {
-                "ridge": manifold.ridge_inner(lambda W, X=X: jnp.tanh(X @ W), Y, lam),
-                "descent": manifold.descent_inner(loss, start, tolerance=1e-10),
+                "ridge": manifold.lemmas.ridge_inner(lambda W, X=X: jnp.tanh(X @ W), Y, lam),
+                "descent": manifold.lemmas.descent_inner(loss, start, tolerance=1e-10),
             }
             for name, inner in inners.items():
-                both = jax.jit(lambda W, inner=inner, loss=loss: manifold.isolated_value_and_grad(loss, inner, W))
+                both = jax.jit(
+                    lambda W, inner=inner, loss=loss: manifold.lemmas.isolated_value_and_grad(loss, inner, W)
+                )
                 errors.setdefault(name, []).append(_difference(both, W, rng))
     measured = {f"relative error, {name}": max(found) for name, found in errors.items()}
     return Outcome(

@@ -97,7 +97,7 @@ def circles(setting: Setting) -> Outcome:
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=5)))
     runs = _runs(setting, seeds)
     ends = {seed: [list(run.snapshots.values())[i] for i in (0, -1)] for seed, run in runs.items()}
-    found = {seed: manifold.measure(last) for seed, (_, last) in ends.items()}
+    found = {seed: manifold.measure_embedding(last) for seed, (_, last) in ends.items()}
     random = random_measures(next(iter(ends.values()))[0].shape[1])
     shares = {
         name: {str(seed): value(one) / value(random) for seed, one in found.items()} for name, value in _CAPTION.items()
@@ -133,7 +133,7 @@ def circles(setting: Setting) -> Outcome:
             "frequencies, whose similarity falls."
         ),
         figures=(
-            manifold.figure_4(runs, first, last, caption),
+            manifold.lemmas.figure_4(runs, first, last, caption),
             manifold.embedding_circles(last, caption=f"{name}; colour runs with the element of the group."),
         ),
         seeds=seeds,
@@ -151,17 +151,17 @@ _CAPTION = {
 
 
 def random_measures(K: int):
-    """What `manifold.measure` gives for independent normal entries of K units, to leading order in 1/K.
+    """What `manifold.measure_embedding` gives for independent normal entries of K units, to leading order in 1/K.
 
     Norms of K normals deviate by 1/√2K, |cos| of two such vectors has mean √(2/πK), the two axes of a plane differ by
     √(π/2K), and the absolute values of normals have cosine (E|x|)²/E x² = 2/π.
     """
     from math import pi, sqrt
 
-    from firstlight.theories.manifold import Measures
+    from firstlight.theories.manifold import EmbeddingMeasures
 
     cosine = sqrt(2 / (pi * K))
-    return Measures(cosine, 1 - sqrt(pi / (2 * K)), 1 / sqrt(4 * K), cosine, 2 / pi, 2 / pi)
+    return EmbeddingMeasures(cosine, 1 - sqrt(pi / (2 * K)), 1 / sqrt(4 * K), cosine, 2 / pi, 2 / pi)
 
 
 SECTION_7 = Claim(

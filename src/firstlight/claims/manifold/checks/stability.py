@@ -53,7 +53,7 @@ def stability(setting: Setting) -> Outcome:
         thetas = path.params[1:]
         found = [manifold.project(zero_set, theta) for theta in thetas]
         far = np.array([one.distance for one in found])
-        law = np.array([manifold.predicted_distance(zero_set, one.theta, lam) for one in found])
+        law = np.array([manifold.lemmas.predicted_distance(zero_set, one.theta, lam) for one in found])
         late = path.times[1:] * lam >= 0.05
         sup.setdefault(lam, []).append(far.max())
         misfit.setdefault(lam, []).append(float(np.abs(far / law - 1)[late].max()))
@@ -174,7 +174,7 @@ def _in_a_ball(zero_set, phi, normal, rng, directions: int):
         for height in (1e-6, 1e-7, 1e-8):
             # Within the ball, and far enough from its axis for the distance to be of the order √height.
             theta = phi + height * normal + 0.9 * np.sqrt(height * (2 * radius - height)) * across
-            cosine, far = manifold.gradient_angle(zero_set, theta)
+            cosine, far = manifold.lemmas.gradient_angle(zero_set, theta)
             ratios.append(cosine / far)
             outside.append(np.linalg.norm(manifold.project(zero_set, theta).theta - centre) > radius)
     return float(np.mean(outside)), np.reshape(ratios, (directions, -1)).max(0)

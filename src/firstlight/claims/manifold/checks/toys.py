@@ -29,14 +29,14 @@ def _solved(points: int):
 
     from firstlight.theories import manifold
 
-    toys = manifold.TOYS
+    toys = manifold.lemmas.TOYS
     times = np.concatenate([[0.0], np.geomspace(1e-3, 400.0, points)])
     starts = {name: np.array(toy.starts) for name, toy in toys.items()}
     lams = {name: np.full(len(w), _LAMBDA) for name, w in starts.items()}
     starts["addition"], lams["addition"] = np.repeat(starts["addition"], len(_LAMBDAS), axis=0), np.array(_LAMBDAS)
     starts["hyperbola"] = np.concatenate([starts["hyperbola"], [_ON_THE_HYPERBOLA] * len(_SMALL)])
     lams["hyperbola"] = np.append(lams["hyperbola"], _SMALL)
-    paths = manifold.toy_flows([(toys[name], lams[name], starts[name]) for name in toys], times)
+    paths = manifold.lemmas.toy_flows([(toys[name], lams[name], starts[name]) for name in toys], times)
     return times, dict(zip(toys, paths, strict=True))
 
 
@@ -52,14 +52,14 @@ def grokking_addition(setting: Setting) -> Outcome:
     from firstlight.theories import manifold
 
     seed = setting.seeds_or((0,))[0]
-    lams, w0 = np.array(_LAMBDAS), np.array(manifold.TOYS["addition"].starts[0])
+    lams, w0 = np.array(_LAMBDAS), np.array(manifold.lemmas.TOYS["addition"].starts[0])
     times, paths = _solved(_points(setting))
     path = paths["addition"]
-    exact = np.stack([manifold.addition(w0, lam, times) for lam in lams], axis=1)
+    exact = np.stack([manifold.lemmas.addition(w0, lam, times) for lam in lams], axis=1)
     train = (path.sum(-1) - 2) ** 2
     X = np.random.default_rng(seed).standard_normal((100, 2))
     test = np.mean(((path - 1) @ X.T) ** 2, axis=-1)
-    floors = np.array([manifold.train_floor(2, lam) for lam in lams])
+    floors = np.array([manifold.lemmas.train_floor(2, lam) for lam in lams])
     learned, understood = ([float(times[np.argmax(curve[:, i] < 0.05)]) for i in range(3)] for curve in (train, test))
     measured = {
         "largest distance from the closed form": float(np.abs(path - exact).max()),
@@ -104,11 +104,11 @@ def straight_to_least_norm(setting: Setting) -> Outcome:
     from firstlight.records import figure
     from firstlight.theories import manifold
 
-    toy, lam = manifold.TOYS["three numbers"], _LAMBDA
+    toy, lam = manifold.lemmas.TOYS["three numbers"], _LAMBDA
     starts = np.array(toy.starts)
     times, paths = _solved(_points(setting))
     path = paths["three numbers"]
-    exact = np.stack([manifold.addition(w, lam, times) for w in starts], axis=1)
+    exact = np.stack([manifold.lemmas.addition(w, lam, times) for w in starts], axis=1)
     along = path - path.mean(-1, keepdims=True)
     size = np.linalg.norm(along, axis=-1, keepdims=True)
     early = size[:, 0, 0] > 1e-6 * size[0, 0, 0]
@@ -156,10 +156,14 @@ def curved_singular_and_kinked(setting: Setting) -> Outcome:
     paths = {"hyperbola": w, **{name: solved[name] for name in ("cross", "leaky addition")}}
     u = w[..., 0] ** 2 - w[..., 1] ** 2
     leaky = np.stack(
-        [manifold.leaky_addition(np.array(s), lam, times) for s in manifold.TOYS["leaky addition"].starts], 1
+        [
+            manifold.lemmas.leaky_addition(np.array(s), lam, times)
+            for s in manifold.lemmas.TOYS["leaky addition"].starts
+        ],
+        1,
     )
     # Positive starts of the hyperbola end at ±(1, 1)√(1 − λ), the least norm; of the cross at its singular point.
-    origin = manifold.Tangent(manifold.TOYS["cross"].zero_set, np.zeros(2))
+    origin = manifold.Tangent(manifold.lemmas.TOYS["cross"].zero_set, np.zeros(2))
     measured = {
         "w₁² − w₂² against its law e^{−4λt}": float(np.abs(u - u[0] * np.exp(-4 * lam * times)[:, None]).max()),
         "constrained flow on the hyperbola against its closed form": _constrained_error(),
@@ -194,9 +198,9 @@ def _constrained_error() -> float:
     from firstlight.theories import manifold
 
     tau = np.linspace(0.0, 2.0, 21)
-    zero_set, start = manifold.TOYS["hyperbola"].zero_set, np.array(_ON_THE_HYPERBOLA)
+    zero_set, start = manifold.lemmas.TOYS["hyperbola"].zero_set, np.array(_ON_THE_HYPERBOLA)
     solved = manifold.constrained_flow(zero_set, start, tau)
-    return float(np.abs(solved.params - manifold.hyperbola(start, tau)).max())
+    return float(np.abs(solved.params - manifold.lemmas.hyperbola(start, tau)).max())
 
 
 def _hyperbola(times, path):
@@ -207,7 +211,7 @@ def _hyperbola(times, path):
 
     start, order = np.array(_ON_THE_HYPERBOLA), {}
     for lam, own in zip(_SMALL, np.moveaxis(path, 1, 0)[-len(_SMALL) :], strict=True):
-        far = np.linalg.norm(own - manifold.hyperbola(start, lam * times), axis=1)
+        far = np.linalg.norm(own - manifold.lemmas.hyperbola(start, lam * times), axis=1)
         order[f"{lam:g}"] = float(far.max() / lam)
     return path[:, : -len(_SMALL)], order
 

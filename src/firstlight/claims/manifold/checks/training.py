@@ -28,20 +28,20 @@ def two_rates(setting: Setting) -> Outcome:
     ratios = setting.choose(quick=(1.0, 10.0, 100.0, 300.0), paper=(1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6))
     problem, W = random_problem(seed, "tanh", lam=0.1, bias=False, sizes=sizes)
     times = np.linspace(0.0, 6.0, 13)
-    limit = manifold.resolved_flow(problem, W, times)
-    start = manifold.best_layers(problem, W)
+    limit = manifold.lemmas.resolved_flow(problem, W, times)
+    start = manifold.lemmas.best_layers(problem, W)
     # Explicit steps compile faster than implicit ones, and suffice for small problems and moderate ratios.
     solver = setting.choose(quick="tsit5", paper="radau")
     gaps, norms = [], []
     for i, ratio in enumerate(ratios):
         setting.progress(i / len(ratios), f"V faster by {ratio:g}")
-        path = manifold.two_rate_flow(problem, start, ratio, times, solver=solver, rtol=1e-7, atol=1e-9)
+        path = manifold.lemmas.two_rate_flow(problem, start, ratio, times, solver=solver, rtol=1e-7, atol=1e-9)
         apart = np.linalg.norm(path.params["W"] - limit.params, axis=(1, 2)) / np.linalg.norm(limit.params, axis=(1, 2))
         gaps.append(float(apart.max()))
         norms.append(float(np.sum(path.params["W"][-1] ** 2) + np.sum(path.params["V"][-1] ** 2)))
     orders = np.diff(np.log(gaps)) / np.diff(np.log(ratios))
     slope = float(orders[-1])
-    V = manifold.best_layers(problem, limit.final)["V"]
+    V = manifold.lemmas.best_layers(problem, limit.final)["V"]
     ends = float(np.sum(limit.final**2) + np.sum(V**2))
     measured = {
         "largest relative distance of W": {f"{r:g}": gap for r, gap in zip(ratios, gaps, strict=True)},
@@ -131,7 +131,7 @@ def _trained(setting: Setting, name: str, split, E, lam: float):
     from firstlight import flow, models
     from firstlight.theories import manifold
 
-    layers = manifold.best_layers(manifold.isolate(split, "relu", lam=lam), E)
+    layers = manifold.lemmas.best_layers(manifold.isolate(split, "relu", lam=lam), E)
     model = models.TwoLayer(E, layers["V"].astype(np.float32), activation="relu")
     run = flow.train_lanes(
         [
