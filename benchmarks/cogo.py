@@ -93,7 +93,7 @@ def cogo_figure4_seconds() -> dict:
         optimizer=flow.Optimizer(learning_rate=0.01, weight_decay=5e-5),
         steps=5000,
         recording=flow.Recording(every=50),
-        observables=(flow.standard, cogo.observe_potentials),
+        observables=(flow.standard, cogo.lemmas.observe_potentials),
         progress="off",
     )
     seconds = time.perf_counter() - start

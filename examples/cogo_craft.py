@@ -32,7 +32,7 @@ def main() -> None:
     )
     after = run.models[0]
     print(f"loss after 100 steps from a crafted start: {run.frame['train_loss'].iloc[-1]:.0e}")
-    print(cogo.census(after.W, after.V, group))
+    print(cogo.order_census(after.W, after.V, group))
 
 
 if __name__ == "__main__":

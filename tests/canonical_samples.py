@@ -25,7 +25,7 @@ def samples() -> dict[str, np.ndarray]:
     known += [groups.from_table(groups.parse(name).table, f"{name} by table") for name in SPLIT]
     for group in known:
         found |= _group_samples(group)
-    found["frequencies of equal size"] = np.array(agf.fourier_levels(np.eye(13)[1]).frequencies)
+    found["frequencies of equal size"] = np.array(agf.lemmas.fourier_levels(np.eye(13)[1]).frequencies)
     return found | _matrix_samples()
 
 
@@ -43,12 +43,12 @@ def _matrix_samples() -> dict[str, np.ndarray]:
     H = np.array([[1.0, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
     model = RFMRegressor()
     model.feature_matrix_, model.precision_ = H @ np.diag([2.0, 2.0, 1.0, 1.0]) @ H, "float64"
-    W, a = fact.minimum_norm_network(H @ np.diag([1.0, 1.0, -2.0, -2.0]) @ H)
+    W, a = fact.lemmas.minimum_norm_network(H @ np.diag([1.0, 1.0, -2.0, -2.0]) @ H)
     problem = fact.LinearProblem(np.eye(4), H, weight_decay=0.01, kappa=0.5)
     return {
         "directions of a degenerate M": model.feature_directions_,
         "cheapest network": np.column_stack([W.T, a]),
-        "balanced minimiser": np.stack(fact.balanced_minimiser(problem, depth=3, width=4)),
+        "balanced minimiser": np.stack(fact.lemmas.balanced_minimiser(problem, depth=3, width=4)),
         "whitened corners": whitened(np.vstack([np.eye(5), 2 * np.eye(5)])),
         "best of rank 2": agf.LinearNetwork(np.eye(4), H, 4).best(2),
         "components of a degenerate covariance": agf.InContext(H @ np.diag([2.0, 2.0, 1.0, 1.0]) @ H, 8).eigen[1],

@@ -78,7 +78,7 @@ def test_equal_frequencies_are_learned_and_drawn_in_their_order():
     for p in (11, 13, 17):
         moved = np.eye(p)[1]  # |x̂| = 1 everywhere, up to rounding
         wanted = range(1, (p + 1) // 2)
-        assert agf.fourier_levels(moved).frequencies == tuple(wanted)
+        assert agf.lemmas.fourier_levels(moved).frequencies == tuple(wanted)
         assert [part.label for part in agf.Template(f"Z{p}", moved).order] == [f"±{k}" for k in wanted]
     angles = 2 * np.pi * np.outer(np.arange(17), range(1, 9)) / 17 + 0.7 * np.arange(1, 9)
     circles = manifold.embedding_circles(np.hstack([np.cos(angles), np.sin(angles)]))

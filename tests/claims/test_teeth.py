@@ -47,8 +47,8 @@ def test_an_ascent_that_stops_early_fails(monkeypatch):
 def test_the_printed_cost_of_the_cheapest_network_fails(monkeypatch):
     from firstlight.theories import fact
 
-    right = fact.minimum_norm_cost
-    monkeypatch.setattr(fact, "minimum_norm_cost", lambda Q: 2 / (3 * 2 ** (-2 / 3)) * right(Q))
+    right = fact.lemmas.minimum_norm_cost
+    monkeypatch.setattr(fact.lemmas, "minimum_norm_cost", lambda Q: 2 / (3 * 2 ** (-2 / 3)) * right(Q))
     assert separation.cheapest_network(Setting(seeds=(0,))).status == "fails"
 
 

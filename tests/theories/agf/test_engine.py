@@ -126,7 +126,7 @@ def test_single_precision_gives_the_same_staircase():
 
 
 def test_cascades_are_seen_as_one_jump():
-    steps = agf.from_levels([10.0, 11.0, 12.0, 100.0], [1.0, 0.9, 0.4, 0.3, 0.0], [0, 1, 2, 3], eta=1.0, kappa=3)
+    steps = agf.lemmas.from_levels([10.0, 11.0, 12.0, 100.0], [1.0, 0.9, 0.4, 0.3, 0.0], [0, 1, 2, 3], eta=1.0, kappa=3)
     seen = steps.visible()
     np.testing.assert_allclose(seen.jump_times, [11.0, 100.0])
     np.testing.assert_allclose(seen.levels, [1.0, 0.3, 0.0])
@@ -189,9 +189,12 @@ def test_a_staircase_without_jumps_can_be_looked_at(diagonal):
         (lambda: agf.follow(*tiny(), [0.0, 2.0, 1.0]), "increase from 0"),
         (lambda: agf.follow(*tiny(), -1.0), "one number > 0"),
         (lambda: agf.follow(tiny()[0], np.ones((2, 7)), 1.0), r"theta must be \(K, 3\).*got shape \(2, 7\)"),
-        (lambda: agf.pesme_flammarion(np.eye(1), np.ones(1)).compare([0.0, 1.0], [np.nan, 1.0]), "loss be finite"),
-        (lambda: agf.threshold(0.0, 3), "norm must be > 0, got 0.0"),
-        (lambda: agf.pesme_flammarion(np.full((2, 2), np.nan), np.ones(2)), "X and y must be finite"),
+        (
+            lambda: agf.lemmas.pesme_flammarion(np.eye(1), np.ones(1)).compare([0.0, 1.0], [np.nan, 1.0]),
+            "loss be finite",
+        ),
+        (lambda: agf.lemmas.threshold(0.0, 3), "norm must be > 0, got 0.0"),
+        (lambda: agf.lemmas.pesme_flammarion(np.full((2, 2), np.nan), np.ones(2)), "X and y must be finite"),
         (lambda: agf.LinearNetwork(-np.eye(2), np.eye(2), 2), "without negative eigenvalues"),
         (lambda: agf.LinearNetwork(np.eye(2), np.eye(2), 2).flow(1.0, 1.0), r"alpha must lie in \(0, 1\)"),
         (lambda: agf.predict_diagonal(np.eye(2), np.ones(2), 0.9), "below 1/√2"),

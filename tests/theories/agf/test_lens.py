@@ -41,7 +41,7 @@ def test_the_wait_is_exact_for_an_aligned_neuron():
         rate = kappa * U_star * norm ** (kappa - 2)
         waits = lens.waits(jnp.asarray(norm), jnp.asarray(rate), kappa)
         error = rounding(1, dtype=np.float32)
-        np.testing.assert_allclose(waits, agf.jump_bound(norm, kappa, U_star), rtol=error)
+        np.testing.assert_allclose(waits, agf.lemmas.jump_bound(norm, kappa, U_star), rtol=error)
     assert np.isinf(lens.waits(jnp.array([0.1, 2.0]), jnp.array([-1.0, 1.0]), 2)).all()
 
 

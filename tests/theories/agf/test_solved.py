@@ -17,9 +17,9 @@ def test_diagonal_networks_have_the_events_of_pesme_and_flammarion(seed):
     d, n = int(rng.integers(2, 8)), int(rng.integers(2, 12))
     X = rng.standard_normal((n, d))
     y = X @ rng.standard_normal(d) + 0.1 * rng.standard_normal(n)
-    limit, near = agf.pesme_flammarion(X, y), agf.predict_diagonal(X, y, eta=500.0)
+    limit, near = agf.lemmas.pesme_flammarion(X, y), agf.predict_diagonal(X, y, eta=500.0)
     assert [(e.neurons, e.fallen) for e in near.events] == [(e.neurons, e.fallen) for e in limit.events]
-    np.testing.assert_allclose(near.jump_times, limit.jump_times * agf.acosh_exp(1000.0) / 1000.0, rtol=1e-9)
+    np.testing.assert_allclose(near.jump_times, limit.jump_times * agf.lemmas.acosh_exp(1000.0) / 1000.0, rtol=1e-9)
     # The end is a least-squares solution, of all samples if n < d.
     beta = near.parameters[-1, :, 0]
     assert np.abs(X.T @ (X @ beta - y)).max() < 1e-6 * np.abs(X.T @ y).max()
@@ -74,7 +74,7 @@ def test_heads_learn_principal_components_when_agf_says():
     run = agf.follow(task.problem, theta, np.concatenate([[0.0], np.geomspace(end / 100, end, 400)]), rtol=1e-6)
     assert steps.compare(run).time_error < 0.02
     assert np.all(
-        steps.jump_times[:1] >= agf.jump_bound(np.linalg.norm(theta, axis=1).max(), 3, task.largest_utility[0])
+        steps.jump_times[:1] >= agf.lemmas.jump_bound(np.linalg.norm(theta, axis=1).max(), 3, task.largest_utility[0])
     )
 
 
@@ -144,11 +144,13 @@ def test_modular_utilities_agree_with_the_template_and_with_three_summands():
     task = agf.Template("Z9", x)
     theta = rng.standard_normal((2, task.problem.parameters))
     weights = np.stack(task.weights(theta), axis=1)
-    np.testing.assert_allclose(task.first_utility(theta)[0], [agf.utility(one, x) for one in weights], rtol=1e-10)
+    np.testing.assert_allclose(
+        task.first_utility(theta)[0], [agf.lemmas.utility(one, x) for one in weights], rtol=1e-10
+    )
     for k in (2, 3, 4):
-        best = agf.maximiser(x, 1, (0.2, 0.5), summands=k)
+        best = agf.lemmas.maximiser(x, 1, (0.2, 0.5), summands=k)
         assert np.sum(best**2) == pytest.approx(1.0)
-        assert agf.utility(best, x) == pytest.approx(agf.utility_at(x, k)[1])
+        assert agf.lemmas.utility(best, x) == pytest.approx(agf.lemmas.utility_at(x, k)[1])
 
 
 def test_three_summands_learn_the_larger_frequency_first():
@@ -207,7 +209,7 @@ def test_learned_frequencies_leave_the_utility_with_both_signs(summands, learned
         z = sum(weights[s] @ np.roll(x, a) for s, a in enumerate(elements))
         terms.append(z**k * (weights[-1] @ np.roll(rest, sum(elements))))
     allowed = rounding(np.abs(terms).max(), 1)
-    assert agf.utility(weights, x, learned) == pytest.approx(np.mean(terms), rel=0, abs=allowed)
+    assert agf.lemmas.utility(weights, x, learned) == pytest.approx(np.mean(terms), rel=0, abs=allowed)
 
 
 @pytest.mark.parametrize("k", [0, 3, 6, -3])

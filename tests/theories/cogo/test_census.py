@@ -8,7 +8,8 @@ import pytest
 from firstlight import flow, models, runs, tasks
 from firstlight.groups import cyclic, parse, symmetric
 from firstlight.records import spec_from_mapping
-from firstlight.theories.cogo import Solution, census, craft, fourier_four, fourier_six, observe_potentials, table_loss
+from firstlight.theories.cogo import Solution, craft, fourier_four, fourier_six, order_census, table_loss
+from firstlight.theories.cogo.lemmas import observe_potentials
 from tests.tolerances import rounding
 
 
@@ -24,7 +25,7 @@ def shuffled(solution, seed):
 @pytest.mark.parametrize(("kind", "block"), [("F6", "F6"), ("F4", "F4"), ("F4+repair", "F4")])
 def test_crafted_networks_are_read_back(name, kind, block):
     group = parse(name)
-    found = census(*shuffled(craft(group, kind, seed=1), 0), group)
+    found = order_census(*shuffled(craft(group, kind, seed=1), 0), group)
     real = len(found.solution.frequencies.real)
     assert found.counts == {block: len(found.groups) - real} | ({"real": real} if real else {})
     assert max(g.residual for g in found.groups) < 1e-12
@@ -40,7 +41,7 @@ def test_the_census_does_not_see_how_nodes_are_scaled():
     s = 10.0 ** rng.uniform(-1.5, 1.5, W.shape[1])
     # Nodes without an output do not count, however large.
     dead = 10 * rng.standard_normal((22, 2))
-    found = census(
+    found = order_census(
         np.concatenate([W * s, dead], axis=1), np.concatenate([V / s[:, None] ** 2, np.zeros((2, 11))]), group
     )
     assert found.counts == {"F4": 4, "F6": 1}
@@ -51,7 +52,7 @@ def test_the_census_does_not_see_how_nodes_are_scaled():
 def test_factors_multiply_to_the_block_up_to_signs():
     group = cyclic(7)
     optimizer = fourier_six(group, 1, 0.3, 0.4, 0.7) + fourier_four(group, 2, 1.0, 5.0) + fourier_six(group, 3)
-    for found in census(*shuffled(optimizer, 1), group).groups:
+    for found in order_census(*shuffled(optimizer, 1), group).groups:
         first, second = found.factors.values()
         product, own = first * second, found.fit
         # (−a, −b) is the same node: compare what does not see the sign.
@@ -82,10 +83,10 @@ def trained():
 
 def test_a_trained_network_is_blocks_of_four_and_six_that_sum_to_its_nodes(trained):
     group = cyclic(23)
-    found = census(trained.model.W, trained.model.V, group)
+    found = order_census(trained.model.W, trained.model.V, group)
     assert set(found.counts) <= {"F4", "F6", "F6′"}
     assert sum(found.counts.values()) == 11
-    nodes = sorted(node for g in found.groups for node in g.nodes)
+    nodes = sorted(node for g in found.groups for node in g.hidden_units)
     assert not found.shared
     assert sorted([*nodes, *found.idle]) == list(range(128))
     assert {g.order for g in found.groups} == {4, 6}
@@ -98,7 +99,7 @@ def test_a_trained_network_is_blocks_of_four_and_six_that_sum_to_its_nodes(train
 
 
 def test_the_observable_says_what_the_census_says(trained):
-    found = census(trained.model.W, trained.model.V, cyclic(23))
+    found = order_census(trained.model.W, trained.model.V, cyclic(23))
     row = trained.rows[-1]
     assert tuple(row["cogo.orders"].astype(int)) == found.orders
     limit = 22 / 46
@@ -123,12 +124,12 @@ def test_the_lens_tells_and_refuses():
 
 def test_errors_name_what_is_needed():
     with pytest.raises(ValueError, match="threshold is a share of the amplitude, between 0 and 1; got 2"):
-        census(np.zeros((10, 2)), np.zeros((2, 5)), cyclic(5), threshold=2.0)
+        order_census(np.zeros((10, 2)), np.zeros((2, 5)), cyclic(5), threshold=2.0)
     with pytest.raises(ValueError, match="weights must be finite"):
-        census(np.full((10, 2), np.inf), np.zeros((2, 5)), cyclic(5))
+        order_census(np.full((10, 2), np.inf), np.zeros((2, 5)), cyclic(5))
     with pytest.raises(ValueError, match="Abelian"):
-        census(np.zeros((12, 2)), np.zeros((2, 6)), symmetric(3))
-    empty = census(np.zeros((10, 2)), np.zeros((2, 5)), cyclic(5))
+        order_census(np.zeros((12, 2)), np.zeros((2, 6)), symmetric(3))
+    empty = order_census(np.zeros((10, 2)), np.zeros((2, 5)), cyclic(5))
     assert empty.orders == (0, 0)
     assert empty.counts == {"none": 2}
     assert empty.distance == 0

@@ -58,7 +58,7 @@ def test_a_path_that_leaves_the_optimizers_fails(monkeypatch):
     right = path._shrunk
     monkeypatch.setattr(path, "_shrunk", lambda y, pivot, s: right(y, pivot, 0.9 * s) * (1 + 0.01 * s))
     assert connecting.zero_loss_paths(Setting(seeds=(0,))).status == "fails"
-    assert cogo.Path is path.Path
+    assert cogo.ZeroLossPath is path.Path
 
 
 def test_a_wrong_product_fails(monkeypatch):
@@ -72,8 +72,8 @@ def test_a_wrong_product_fails(monkeypatch):
 def test_a_wrong_jacobian_fails(monkeypatch):
     from firstlight.theories import cogo
 
-    right = cogo.potential_velocity
-    monkeypatch.setattr(cogo, "potential_velocity", lambda s: [1.001 * part for part in right(s)])
+    right = cogo.lemmas.potential_velocity
+    monkeypatch.setattr(cogo.lemmas, "potential_velocity", lambda s: [1.001 * part for part in right(s)])
     assert dynamics.potential_dynamics(Setting(seeds=(0,))).status == "fails"
 
 

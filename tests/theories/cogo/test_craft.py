@@ -13,23 +13,25 @@ from firstlight.theories.cogo import (
     balanced,
     craft,
     craft_any,
-    craft_from_irreps,
     fourier_four,
     fourier_six,
     gram_loss,
+    potential_loss,
+    table_loss,
+    zero_loss_path,
+)
+from firstlight.theories.cogo.lemmas import (
+    craft_from_irreps,
     loss_terms,
     memorising_factors,
     order_pair,
     order_three,
     order_two,
-    potential_loss,
     random_unit,
     real_block,
     residual_coefficients,
     residuals,
-    table_loss,
     unit,
-    zero_loss_path,
 )
 
 ZERO = 1e-24

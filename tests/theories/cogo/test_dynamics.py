@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from firstlight.groups import cyclic
-from firstlight.theories.cogo import (
+from firstlight.theories.cogo import Solution
+from firstlight.theories.cogo._dynamics import _cubic_matrix, _with_quadratic, adjoint, forward
+from firstlight.theories.cogo._reduced import loss_without_convolution
+from firstlight.theories.cogo.lemmas import (
     Potentials,
-    Solution,
     decoupled_diagonal,
     gaussian_solution,
     jj_star,
@@ -17,8 +19,6 @@ from firstlight.theories.cogo import (
     ripple,
     ripple_energy,
 )
-from firstlight.theories.cogo._dynamics import _cubic_matrix, _with_quadratic, adjoint, forward
-from firstlight.theories.cogo._reduced import loss_without_convolution
 from tests.tolerances import rounding
 
 

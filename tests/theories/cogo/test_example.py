@@ -10,4 +10,4 @@ def test_example(capsys):
     runpy.run_path(str(ROOT / "examples" / "cogo_craft.py"), run_name="__main__")
     told = capsys.readouterr().out
     assert "Z4xZ6: 66 nodes, loss " in told
-    assert "<Census of Z11: 4 F4, 1 F6; 0 idle, 0 shared nodes>" in told
+    assert "<OrderCensus of Z11: 4 F4, 1 F6; 0 idle, 0 shared hidden units>" in told

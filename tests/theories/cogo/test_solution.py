@@ -6,17 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from firstlight.groups import from_table, parse, symmetric
-from firstlight.theories.cogo import (
-    Solution,
-    balanced,
-    convolved,
-    craft,
-    cubic,
-    potential,
-    quadratic,
-    residuals,
-    table_loss,
-)
+from firstlight.theories.cogo import Solution, balanced, craft, table_loss
+from firstlight.theories.cogo.lemmas import convolved, cubic, potential, quadratic, residuals
 
 NAMES = ("Z2", "Z5", "Z6", "Z2xZ4", "Z3xZ3")
 

@@ -80,20 +80,20 @@ def test_the_moving_average_law_predicts_the_features_of_a_flow():
 def test_balanced_minimisers_are_where_training_ends():
     rng = np.random.default_rng(1)
     problem = fact.LinearProblem(np.eye(4), rng.standard_normal((4, 2)), weight_decay=0.05, kappa=0.5)
-    exact = fact.balanced_minimiser(problem, depth=3, width=5)
-    start = fact.linear_init(0, 4, 2, width=5, depth=3)
+    exact = fact.lemmas.balanced_minimiser(problem, depth=3, width=5)
+    start = fact.lemmas.linear_init(0, 4, 2, width=5, depth=3)
     trained = fact.train_linear(problem, start, rate=0.05, momentum=0.9, steps=4000)
     assert problem.loss(trained) == pytest.approx(problem.loss(exact), rel=1e-9)
-    assert fact.imbalance(trained) < 1e-6
+    assert fact.lemmas.imbalance(trained) < 1e-6
     eps, G = 1e-6, problem.gradients(start)[1]
     moved = [W.copy() for W in start]
     moved[1][2, 3] += eps
     slope = (problem.loss(moved) - problem.loss(start)) / eps
     assert slope == pytest.approx(G[2, 3] + 0.05 * start[1][2, 3], rel=1e-4)
     with pytest.raises(ValueError, match="needs whitened inputs"):
-        fact.balanced_minimiser(fact.LinearProblem(2 * np.eye(4), problem.T, 0.05, 0.5), 3, 5)
+        fact.lemmas.balanced_minimiser(fact.LinearProblem(2 * np.eye(4), problem.T, 0.05, 0.5), 3, 5)
     with pytest.raises(ValueError, match="width must be at least 2"):
-        fact.balanced_minimiser(problem, 3, 1)
+        fact.lemmas.balanced_minimiser(problem, 3, 1)
     with pytest.raises(ValueError, match="width must be at least 4"):
         fact.minimise(fact.Separation.of(0.1, 1e-3, 1e-5), width=2)
 
@@ -160,7 +160,7 @@ def test_agops_of_linear_layers_are_sums_of_gradients_at_their_inputs():
     """∇_h f_c by pushing unit vectors through the layers that follow; one outer product per output."""
     rng = np.random.default_rng(4)
     weights = [rng.standard_normal(shape) for shape in ((5, 4), (4, 6), (6, 3))]
-    for l, agop in enumerate(fact.layer_agops(weights)):
+    for l, agop in enumerate(fact.lemmas.layer_agops(weights)):
         expected = np.zeros((len(weights[l]),) * 2)
         outputs = []
         for unit in np.eye(len(weights[l])):

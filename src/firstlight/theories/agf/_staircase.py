@@ -93,7 +93,7 @@ class Staircase:
         last = [self.events.index(cascade[-1]) + 1 for cascade in kept]
         return Staircase(events, levels, self.eta, self.kappa, self.status, self.parameters[[0, *last]], self.name)
 
-    def compare(self, times: Any, loss: Any | None = None) -> "Comparison":
+    def compare(self, times: Any, loss: Any | None = None) -> "StaircaseComparison":
         """Beside a measured loss: a `flow.Flow`, or times in the clock of `eta` and the loss at each."""
         t, measured = _curve(times, loss)
         return compare(self, t, measured)
@@ -160,7 +160,7 @@ class Staircase:
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class StaircaseComparison:
     """Predicted and measured jumps and levels side by side.
 
     **Attributes:** `frame`, one row per jump; `distance`, the score of `Staircase.distance`. A jump is measured where
@@ -183,8 +183,8 @@ class Comparison:
     def __repr__(self) -> str:
         seen = int(np.isfinite(self.frame["measured_time"].to_numpy()).sum())
         return (
-            f"Comparison({seen} of {len(self.frame)} jumps seen, times within {self.time_error:.2%}, levels within "
-            f"{self.level_error:.2%}, distance {self.distance:.4f})"
+            f"StaircaseComparison({seen} of {len(self.frame)} jumps seen, times within {self.time_error:.2%}, "
+            f"levels within {self.level_error:.2%}, distance {self.distance:.4f})"
         )
 
     def _repr_html_(self) -> str:
@@ -226,7 +226,7 @@ def _merged(cascade: list[Event], end: float) -> Event:
     )
 
 
-def compare(staircase: Staircase, t: Float[np.ndarray, " n"], loss: Float[np.ndarray, " n"]) -> Comparison:
+def compare(staircase: Staircase, t: Float[np.ndarray, " n"], loss: Float[np.ndarray, " n"]) -> StaircaseComparison:
     """`Staircase.compare` on arrays."""
     levels, rows = staircase.levels, []
     middles = (levels[1:] + levels[:-1]) / 2
@@ -245,7 +245,7 @@ def compare(staircase: Staircase, t: Float[np.ndarray, " n"], loss: Float[np.nda
             }
         )
     columns = ["predicted_time", "measured_time", "time_error", "predicted_level", "measured_level", "level_error"]
-    return Comparison(pd.DataFrame(rows, columns=columns), staircase.distance(t, loss))
+    return StaircaseComparison(pd.DataFrame(rows, columns=columns), staircase.distance(t, loss))
 
 
 def _flattest(t: np.ndarray, loss: np.ndarray, start: float, end: float) -> float:

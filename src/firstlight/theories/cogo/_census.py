@@ -24,10 +24,10 @@ def least_amplitude(d: int, threshold: float = THRESHOLD) -> float:
 
 
 @dataclass(frozen=True)
-class NodeGroup:
+class FrequencyBlock:
     """The nodes that carry one pair of frequencies ±k.
 
-    **Fields:** `frequency`, its place; `label`; `nodes`, their indices; `name` of the crafted block they are;
+    **Fields:** `frequency`, its place; `label`; `hidden_units`, their indices; `name` of the crafted block they are;
     `residual`, ‖z − fit‖/‖z‖ at ±k for the nearest such block (1 where there is none), which may have (a, b) and c
     rescaled; `amplitude`, the cube root of its |abc| over that of a crafted block (weight decay makes it less than
     1); `factors`, named ring factors whose product it is, at amplitude 1 and up to the sign of (a, b) of each node.
@@ -35,7 +35,7 @@ class NodeGroup:
 
     frequency: int
     label: str
-    nodes: tuple[int, ...]
+    hidden_units: tuple[int, ...]
     name: Name
     residual: float
     amplitude: float
@@ -45,7 +45,7 @@ class NodeGroup:
     @property
     def order(self) -> int:
         """The number of its nodes."""
-        return len(self.nodes)
+        return len(self.hidden_units)
 
     @property
     def is_crafted(self) -> bool:
@@ -54,7 +54,7 @@ class NodeGroup:
 
 
 @dataclass(frozen=True)
-class Census:
+class OrderCensus:
     """The groups of nodes of a network, one per pair of frequencies; `solution` is the network, its nodes balanced.
 
     `idle` nodes carry no frequency, `shared` ones more than one; `constant` ones, among the idle, have one of their
@@ -63,7 +63,7 @@ class Census:
     """
 
     solution: Solution
-    groups: tuple[NodeGroup, ...]
+    groups: tuple[FrequencyBlock, ...]
     idle: tuple[int, ...]
     shared: tuple[int, ...]
     constant: tuple[int, ...] = ()
@@ -90,14 +90,13 @@ class Census:
         own, crafted = self.solution, self.crafted
         missing = own.norm2 + crafted.norm2
         for group in (group for group in self.groups if group.is_crafted):
-            missing -= 2 * float(np.sum(own.z[:, :, list(group.nodes)] * group.fit.z.conj()).real)
+            missing -= 2 * float(np.sum(own.z[:, :, list(group.hidden_units)] * group.fit.z.conj()).real)
         return float(np.sqrt(max(missing, 0.0) / own.norm2)) if own.norm2 else 0.0
 
     def __repr__(self) -> str:
         named = ", ".join(f"{count} {name}" for name, count in sorted(self.counts.items()))
-        return (
-            f"<Census of {self.solution.group.name}: {named}; {len(self.idle)} idle, {len(self.shared)} shared nodes>"
-        )
+        unnamed = f"{len(self.idle)} idle, {len(self.shared)} shared hidden units"
+        return f"<OrderCensus of {self.solution.group.name}: {named}; {unnamed}>"
 
     def _repr_html_(self) -> str:
         head = "<tr><th>frequency</th><th>nodes</th><th>block</th><th>amplitude</th><th>residual</th></tr>"
@@ -109,7 +108,9 @@ class Census:
         return f"<table><caption>{html.escape(repr(self)[1:-1])}</caption>{head}{rows}</table>"
 
 
-def census(W: Num[np.ndarray, "..."], V: Num[np.ndarray, "..."], group: Group, threshold: float = THRESHOLD) -> Census:
+def order_census(
+    W: Num[np.ndarray, "..."], V: Num[np.ndarray, "..."], group: Group, threshold: float = THRESHOLD
+) -> OrderCensus:
     """The nodes of a network by frequency, each group with the crafted block it is.
 
     Nodes are balanced first: (a, b, c) and (sa, sb, c/s²) are the same node, whatever training made of s.
@@ -119,15 +120,15 @@ def census(W: Num[np.ndarray, "..."], V: Num[np.ndarray, "..."], group: Group, t
 
     >>> from firstlight.groups import cyclic
     >>> from firstlight.theories.cogo import craft
-    >>> census(*craft(cyclic(11), "F4+F6", seed=3).weights, cyclic(11))
-    <Census of Z11: 4 F4, 1 F6; 0 idle, 0 shared nodes>
+    >>> order_census(*craft(cyclic(11), "F4+F6", seed=3).weights, cyclic(11))
+    <OrderCensus of Z11: 4 F4, 1 F6; 0 idle, 0 shared hidden units>
     """
     if not 0 < threshold < 1:
         raise ValueError(f"threshold is a share of the amplitude, between 0 and 1; got {threshold}")
     solution, f = balanced(Solution.from_weights(W, V, group)), frequencies(group)
     carried = carries(solution.z, f.halves, threshold)
     times = carried.sum(axis=0)
-    return Census(
+    return OrderCensus(
         solution,
         tuple(_read(solution, k, np.flatnonzero(row)) for k, row in zip(f.halves, carried, strict=True)),
         idle=tuple(np.flatnonzero(times == 0).tolist()),
@@ -148,10 +149,12 @@ def _one_sided(z: Complex[np.ndarray, "3 d q"], threshold: float) -> Bool[np.nda
     return large[0] != large[1]
 
 
-def _read(solution: Solution, k: int, nodes: Int[np.ndarray, " n"]) -> NodeGroup:
+def _read(solution: Solution, k: int, nodes: Int[np.ndarray, " n"]) -> FrequencyBlock:
     f = solution.frequencies
     y = solution.z[:, k, nodes]
     found = recognise(y, k in f.real, solution.group.order)
     block = factors.at_frequency(solution.group, k, *found.fit)
     parts = {name: factors.at_frequency(solution.group, k, *part) for name, part in found.factors.items()}
-    return NodeGroup(k, f.label(k), tuple(nodes.tolist()), found.name, found.residual, found.amplitude, parts, block)
+    return FrequencyBlock(
+        k, f.label(k), tuple(nodes.tolist()), found.name, found.residual, found.amplitude, parts, block
+    )

@@ -12,7 +12,7 @@ from firstlight.theories.cogo._frequencies import Index, frequencies
 from firstlight.theories.cogo._nonabelian import craft_from_irreps, require_task
 from firstlight.theories.cogo._solution import Solution, balanced
 
-KINDS = ("F6", "F4", "F4+repair", "F4+F6", "memorise")
+CRAFT_KINDS = ("F6", "F4", "F4+repair", "F4+F6", "memorise")
 """What `craft` can make."""
 
 
@@ -38,7 +38,7 @@ def craft(group: Group, kind: str = "F6", *, seed: int | None = None) -> Solutio
 
     >>> from firstlight.groups import cyclic
     >>> from firstlight.theories.cogo import table_loss
-    >>> for kind in KINDS:
+    >>> for kind in CRAFT_KINDS:
     ...     optimizer = craft(cyclic(7), kind)
     ...     print(kind, optimizer.order, round(table_loss(*optimizer.weights, cyclic(7)), 6))
     F6 18 0.0
@@ -47,8 +47,8 @@ def craft(group: Group, kind: str = "F6", *, seed: int | None = None) -> Solutio
     F4+F6 14 0.0
     memorise 49 0.0
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind is one of {', '.join(KINDS)}; got {kind!r}")
+    if kind not in CRAFT_KINDS:
+        raise ValueError(f"kind is one of {', '.join(CRAFT_KINDS)}; got {kind!r}")
     require_task(group)
     f = frequencies(group)
     if kind == "memorise":

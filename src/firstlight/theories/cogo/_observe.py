@@ -22,7 +22,7 @@ def observe_potentials(ctx: Context) -> dict[str, Array]:
     | `cogo.sum_diagonal` | Σ_{k≠0} Re r_kkk, which is (d − 1)/2d at an optimum |
     | `cogo.off_diagonal` | root mean square of the other \\|r_{k₁k₂k}\\| |
     | `cogo.a0kk`, `cogo.b0kk` | \\|r_{a0kk}\\| and \\|r_{b0kk}\\| per frequency: not zero in an F4 |
-    | `cogo.orders` | nodes per frequency, see `census` |
+    | `cogo.orders` | nodes per frequency, see `order_census` |
     """
     group = _group(ctx)
     halves = np.array(frequencies(group).halves, np.int32)

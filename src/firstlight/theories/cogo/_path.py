@@ -18,7 +18,7 @@ _SOLVED = 1e-9
 
 
 @dataclass(frozen=True)
-class Path:
+class ZeroLossPath:
     """z(t) = y(t) ∗ z′ for 0 ≤ t ≤ 1, from y ∗ z′ to z′ with order(y) − 1 empty copies of its nodes.
 
     r_kkk(y(t)) = 1 on the way, so every monomial potential that is zero at z′ stays zero and every r_kkk stays as
@@ -37,14 +37,15 @@ class Path:
         return np.array([self.at(float(t)).norm2 for t in times])
 
 
-def zero_loss_path(unit: Solution, base: Solution) -> Path:
+def zero_loss_path(unit: Solution, base: Solution) -> ZeroLossPath:
     """The path from `unit ∗ base` to `base`, both of the order of the product.
 
     **Arguments:** `unit`, r_kkk(unit) = 1 at every k ≠ 0; `base`, over the same group, satisfies
     eq. (4): zero loss alone is not kept, as that of an F4+F6 is not.
 
     >>> from firstlight.groups import cyclic
-    >>> from firstlight.theories.cogo import craft, random_unit, table_loss
+    >>> from firstlight.theories.cogo import craft, table_loss
+    >>> from firstlight.theories.cogo.lemmas import random_unit
     >>> path = zero_loss_path(random_unit(cyclic(5), 3, seed=0), craft(cyclic(5)))
     >>> max(table_loss(*path.at(t).weights, cyclic(5)) for t in (0.0, 0.1, 0.4, 0.8, 1.0)) < 1e-24
     True
@@ -58,7 +59,7 @@ def zero_loss_path(unit: Solution, base: Solution) -> Path:
         broken = ", ".join(f"{name} by {value:.2g}" for name, value in vars(left).items() if value > _SOLVED)
         raise ValueError(f"base must satisfy eq. (4) for the loss to stay at zero; it is off {broken}")
     unit_at(unit, 1.0)  # refuses signs that no path can turn
-    return Path(unit, base)
+    return ZeroLossPath(unit, base)
 
 
 def random_unit(group: Group, order: int, seed: int) -> Solution:

@@ -1,45 +1,32 @@
-"""FACT: what the weights of a converged network satisfy, and where other ansätze part from it.
+"""FACT: what the weights of a converged network satisfy, and where other ansätze differ from it.
 
-The matrices themselves are in `firstlight.features`, the same for PyTorch models in `firstlight.probes`.
+The matrices themselves are in `firstlight.features`; `firstlight.probes` has the same matrices for PyTorch models.
 
 >>> from firstlight.theories import fact
 >>> best = fact.minimise(fact.Separation.of(tau=0.02, p=1e-6, weight_decay=1e-8))
 >>> best.fact_cosine > 0.999, best.agop_cosine() < 0.06
 (True, True)
+
+- `layer_features` computes all matrices of every layer of a network.
+- `Separation` and `minimise` are the example in which AGOP differs from the features (Theorem 3.4).
+- `LinearProblem` and `train_linear` are deep linear networks under weight decay (Appendix C).
+- `lemmas` holds the exact statements about deep linear and quadratic networks.
 """
 
-from firstlight.features import averaged_nfm, budget_to_align
+from firstlight.theories.fact import lemmas
 from firstlight.theories.fact._lens import LENSES
-from firstlight.theories.fact._linear import (
-    LinearProblem,
-    balanced_minimiser,
-    imbalance,
-    layer_agops,
-    linear_init,
-    train_linear,
-)
-from firstlight.theories.fact._networks import LayerFeatures, layer_features, output_cotangents, weight_matrices
-from firstlight.theories.fact._quadratic import COST, minimum_norm_cost, minimum_norm_network
+from firstlight.theories.fact._linear import LinearProblem, train_linear
+from firstlight.theories.fact._networks import LayerFeatures, layer_features
 from firstlight.theories.fact._separation import Minimiser, Separation, minimise
 
 __all__ = [
-    "COST",
     "LENSES",
     "LayerFeatures",
     "LinearProblem",
     "Minimiser",
     "Separation",
-    "averaged_nfm",
-    "balanced_minimiser",
-    "budget_to_align",
-    "imbalance",
-    "layer_agops",
     "layer_features",
-    "linear_init",
+    "lemmas",
     "minimise",
-    "minimum_norm_cost",
-    "minimum_norm_network",
-    "output_cotangents",
     "train_linear",
-    "weight_matrices",
 ]
