@@ -58,7 +58,7 @@ def test_a_path_that_leaves_the_optimizers_fails(monkeypatch):
     right = path._shrunk
     monkeypatch.setattr(path, "_shrunk", lambda y, pivot, s: right(y, pivot, 0.9 * s) * (1 + 0.01 * s))
     assert connecting.zero_loss_paths(Setting(seeds=(0,))).status == "fails"
-    assert cogo.ZeroLossPath is path.Path
+    assert cogo.ZeroLossPath is path.ZeroLossPath
 
 
 def test_a_wrong_product_fails(monkeypatch):

@@ -161,7 +161,7 @@ def bound(setting: Setting) -> Outcome:
         theta = task.initial(5, 1e-2, seed)
         steps = agf.predict(task.problem, theta, max_jumps=1)
         mu, U = float(np.linalg.norm(theta, axis=1).max()), float(task.largest_utility[0])
-        slack.append(float(steps.jump_times[0]) / float(agf.jump_bound(mu, 3, U)))
+        slack.append(float(steps.jump_times[0]) / float(agf.lemmas.jump_bound(mu, 3, U)))
         printed.append(float(np.sqrt(3) / (32 * task.eigen[0][0] ** 2 * mu)))
     early = _two_heads()
     measured = {"jump over bound, l = k − 1": slack, "two near-equal heads": early}
@@ -197,7 +197,7 @@ def _two_heads() -> dict[str, float]:
         "jump": wait,
         "first jump": float(before),
         "printed bound": printed,
-        "bound": float(agf.jump_bound(mu, 3, U[0])),
+        "bound": float(agf.lemmas.jump_bound(mu, 3, U[0])),
     }
 
 

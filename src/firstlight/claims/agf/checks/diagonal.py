@@ -124,11 +124,11 @@ def accumulated_utility(setting: Setting) -> Outcome:
             # 2Ū jumps with the slope, so the integral is taken piece by piece.
             integrand = -slopes * np.tanh(2 * x)
             k = int(np.searchsorted(times, 0.3, side="right"))
-            S1, _ = agf.accumulated(0.0, first, 0.0, 0.3, eta)
+            S1, _ = agf.lemmas.accumulated(0.0, first, 0.0, 0.3, eta)
             tail = -second * np.tanh(2 * x[k - 1 :])
             S = float(S1) + cumulative_simpson(tail, x=times[k - 1 :], initial=0.0)
             head = cumulative_simpson(integrand[:k], x=times[:k], initial=0.0)
-            law, rho = agf.accumulated(float(S1), second, -np.sign(first), times[k - 1 :] - times[k - 1], eta)
+            law, rho = agf.lemmas.accumulated(float(S1), second, -np.sign(first), times[k - 1 :] - times[k - 1], eta)
             errors += [float(np.abs(law - S).max()), abs(float(head[-1]) - float(S1))]
             same = np.abs(x[k - 1 :]) > 1e-9
             signs.append(bool((np.sign(x[k - 1 :]) == rho)[same].all()))
@@ -151,9 +151,9 @@ def next_jump(setting: Setting) -> Outcome:
         alpha = 10 ** rng.uniform(-8, -1)
         eta = -np.log(np.sqrt(2) * alpha)
         S, slope, rho = rng.uniform(0, 1), rng.standard_normal(), rng.choice([-1.0, 1.0])
-        wait = float(agf.time_to_jump(S, slope, rho, eta))
-        later, _ = agf.accumulated(S, slope, rho, wait, eta)
-        x = rho * float(agf.acosh_exp(2 * eta * S)) / 2 - eta * slope * wait
+        wait = float(agf.lemmas.time_to_jump(S, slope, rho, eta))
+        later, _ = agf.lemmas.accumulated(S, slope, rho, wait, eta)
+        x = rho * float(agf.lemmas.acosh_exp(2 * eta * S)) / 2 - eta * slope * wait
         S_error.append(abs(float(later) - 1))
         norm_error.append(abs(2 * alpha**2 * np.cosh(2 * x) - 1))
     measured = {"S − 1": max(S_error), "‖θ‖² − 1": max(norm_error)}
@@ -174,7 +174,7 @@ def same_as_pesme_flammarion(setting: Setting) -> Outcome:
         d, n = int(rng.integers(2, 9)), int(rng.integers(2, 12))
         X = rng.standard_normal((n, d))
         y = X @ rng.standard_normal(d) + 0.1 * rng.standard_normal(n)
-        limit, near = agf.pesme_flammarion(X, y), agf.predict_diagonal(X, y, eta=500.0)
+        limit, near = agf.lemmas.pesme_flammarion(X, y), agf.predict_diagonal(X, y, eta=500.0)
         same += _same_events(limit, near)
         fewer += n < d
         returns += sum(len(event.fallen) for event in limit.events)
@@ -215,7 +215,7 @@ def figure_3(setting: Setting) -> Outcome:
     seed = setting.seeds_or((0,))[0]
     alphas = setting.choose(quick=(1e-4, 1e-8, 1e-16), paper=(0.99, 0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-8, 1e-16, 1e-100))
     X, y = _problem(seed)
-    limit = agf.pesme_flammarion(X, y)
+    limit = agf.lemmas.pesme_flammarion(X, y)
     end = 1.3 * float(limit.jump_times[-1])
     times = np.unique(np.concatenate([[0.0], np.geomspace(1e-3 * end, end, setting.choose(quick=300, paper=800))]))
     scores, series = {}, []
@@ -260,10 +260,10 @@ def figure_8(setting: Setting) -> Outcome:
     H = R @ np.diag([1.0, 25.0]) @ R.T
     beta = np.array([-0.2, 2.0])
     # With H itself as Gram matrix nothing falls asleep; the released code has LᵀL, from H = LLᵀ.
-    intended = agf.pesme_flammarion(np.linalg.cholesky(H).T, np.linalg.cholesky(H).T @ beta)
+    intended = agf.lemmas.pesme_flammarion(np.linalg.cholesky(H).T, np.linalg.cholesky(H).T @ beta)
     X = np.sqrt(2) * np.linalg.cholesky(H)
     y = X @ beta
-    limit = agf.pesme_flammarion(X, y)
+    limit = agf.lemmas.pesme_flammarion(X, y)
     end = 1.3 * float(limit.jump_times[-1])
     times = np.linspace(0.0, end, setting.choose(quick=400, paper=2000))
     alphas = setting.choose(quick=(1e-4, 1e-100), paper=(1e-2, 1e-4, 1e-8, 1e-16, 1e-100))

@@ -52,7 +52,7 @@ def _split(problem, theta, times, eta: float = 1.0, adaptive: bool = False):
     from firstlight.theories import agf
 
     norm = np.linalg.norm(theta, axis=1)
-    right = agf.dynamics(problem, None, norm, np.ones(len(norm), bool), eta, adaptive)
+    right = agf.lemmas.dynamics(problem, None, norm, np.ones(len(norm), bool), eta, adaptive)
     start = np.concatenate([(theta / norm[:, None]).ravel(), np.zeros(len(norm))])
     solved = solve_ivp(right, (0.0, times[-1]), start, method="DOP853", t_eval=times, rtol=1e-11, atol=1e-14)
     K = len(norm)
@@ -76,9 +76,9 @@ def _horizon(problem, theta, share: float, eta: float = 1.0) -> float:
     from firstlight.theories import agf
 
     norm = np.linalg.norm(theta, axis=1)
-    growth, _ = agf.growth_and_turn(problem, theta / norm[:, None], norm, None)
+    growth, _ = agf.lemmas.growth_and_turn(problem, theta / norm[:, None], norm, None)
     # Utilities only grow along the flow, so the present one gives a time that is late; its double is early enough.
-    best = float((agf.threshold(norm, problem.kappa) / np.maximum(growth, 1e-300)).min())
+    best = float((agf.lemmas.threshold(norm, problem.kappa) / np.maximum(growth, 1e-300)).min())
     return share * best / eta
 
 
@@ -96,7 +96,7 @@ def directional_and_radial(setting: Setting) -> Outcome:
         times = np.linspace(0.0, _horizon(problem, theta, 0.3, 0.7), 9)
         plain = _plain(problem, theta, times, 0.7)
         theta_bar, S = _split(problem, theta, times, 0.7)
-        norm = np.asarray(agf.norm_at(S, np.linalg.norm(theta, axis=1), kappa, 0.7))
+        norm = np.asarray(agf.lemmas.norm_at(S, np.linalg.norm(theta, axis=1), kappa, 0.7))
         rebuilt = norm[:, :, None] * theta_bar
         errors[f"κ = {kappa}"] = float(np.abs(rebuilt - plain).max() / np.abs(plain).max())
     return Outcome(
@@ -116,15 +116,15 @@ def jump_time(setting: Setting) -> Outcome:
         problem = _form(kappa, 5, seed)
         theta = _start(problem, setting.choose(quick=3, paper=20), 0.1, seed)
         norm = np.linalg.norm(theta, axis=1)
-        c = np.asarray(agf.threshold(norm, kappa))
+        c = np.asarray(agf.lemmas.threshold(norm, kappa))
         everyone = np.ones(len(norm), bool)
-        up = agf.climb(
+        up = agf.lemmas.climb(
             problem, theta / norm[:, None], np.zeros(len(norm)), norm, c, everyone, None, eta=eta, slowest=0.0
         )
         i = up.neuron
         reached = _plain(problem, theta[[i]], np.array([0.0, up.time]), eta)[-1]
         norms[f"κ = {kappa}"] = float(np.linalg.norm(reached))
-        without_eta[f"κ = {kappa}"] = float(agf.norm_at(up.S[i], norm[i], kappa))
+        without_eta[f"κ = {kappa}"] = float(agf.lemmas.norm_at(up.S[i], norm[i], kappa))
     worst = max(abs(n - 1) for n in norms.values())
     return Outcome(
         "holds" if worst < 1e-5 else "fails",
@@ -149,7 +149,7 @@ def riccati(setting: Setting) -> Outcome:
         norm = np.linalg.norm(theta, axis=1)
         theta_bar = theta / norm[:, None]
         U, slope = problem.utility(theta_bar, None)
-        right = agf.dynamics(problem, None, np.minimum(norm, 0.9), np.ones(len(norm), bool), eta)
+        right = agf.lemmas.dynamics(problem, None, np.minimum(norm, 0.9), np.ones(len(norm), bool), eta)
         moved = right(0.0, np.concatenate([theta_bar.ravel(), np.zeros(len(norm))]))[: -len(norm)]
         rate = np.einsum("kp,kp->k", slope, moved.reshape(theta.shape))
         law = eta * kappa**2 * np.minimum(norm, 0.9) ** (kappa - 2) * ((slope**2).sum(1) / kappa**2 - U**2)
@@ -173,18 +173,20 @@ def lower_bound(setting: Setting) -> Outcome:
     mu, U_star = 0.3, 1 / (3 * np.sqrt(3))
     theta = mu * np.ones((1, 3)) / np.sqrt(3)
     steps = agf.predict(problem, theta, max_jumps=1)
-    true, printed = float(agf.jump_bound(mu, 3, U_star)), 1 / (3 * mu * U_star)
+    true, printed = float(agf.lemmas.jump_bound(mu, 3, U_star)), 1 / (3 * mu * U_star)
     slack = []
     for kappa in (2, 3, 4):
         form = _form(kappa, 4, seed)
         starts = _start(form, setting.choose(quick=4, paper=40), 0.2, seed)
         norm = np.linalg.norm(starts, axis=1)
-        c = np.asarray(agf.threshold(norm, kappa))
+        c = np.asarray(agf.lemmas.threshold(norm, kappa))
         everyone = np.ones(len(norm), bool)
-        up = agf.climb(form, starts / norm[:, None], np.zeros(len(norm)), norm, c, everyone, None, eta=2.0, slowest=0.0)
+        up = agf.lemmas.climb(
+            form, starts / norm[:, None], np.zeros(len(norm)), norm, c, everyone, None, eta=2.0, slowest=0.0
+        )
         many = np.random.default_rng(1).standard_normal((20_000, 4))
         best = max(float(form.utility(many / np.linalg.norm(many, axis=1, keepdims=True), None)[0].max()), 1e-300)
-        slack.append(up.time - float(np.min(agf.jump_bound(norm, kappa, 1.1 * best, 2.0))))
+        slack.append(up.time - float(np.min(agf.lemmas.jump_bound(norm, kappa, 1.1 * best, 2.0))))
     measured = {"jump": steps.jump_times[0], "bound": true, "printed bound": printed, "least slack": min(slack)}
     right = abs(steps.jump_times[0] / true - 1) < 1e-6 and printed > 1.3 * true and min(slack) > 0
     return Outcome(
@@ -227,8 +229,10 @@ def instantaneous_alignment(setting: Setting) -> Outcome:
     for kappa in (2, 3):
         problem = _form(kappa, 5, seed)
         start = _start(problem, 1, 1.0, seed)
-        waits[kappa] = [_time_to_align(problem, alpha * start) / float(agf.threshold(alpha, kappa)) for alpha in alphas]
-        gammas[kappa] = [agf.alignment_speed(alpha, kappa) for alpha in alphas]
+        waits[kappa] = [
+            _time_to_align(problem, alpha * start) / float(agf.lemmas.threshold(alpha, kappa)) for alpha in alphas
+        ]
+        gammas[kappa] = [agf.lemmas.alignment_speed(alpha, kappa) for alpha in alphas]
     product = [w * g for w, g in zip(waits[2], gammas[2], strict=True)]
     last = waits[3][-1] / waits[3][-2]
     measured = {
@@ -236,7 +240,7 @@ def instantaneous_alignment(setting: Setting) -> Outcome:
         "time to align, κ = 3": waits[3],
         "γ, κ = 2": gammas[2],
         "γ, κ = 3": gammas[3],
-        "printed quotient, κ = 3": float(agf.threshold(alphas[-1], 3)) / alphas[-1],
+        "printed quotient, κ = 3": float(agf.lemmas.threshold(alphas[-1], 3)) / alphas[-1],
     }
     right = (
         waits[2][-1] < SHORTER * waits[2][0]
@@ -261,7 +265,7 @@ def _time_to_align(problem, theta) -> float:
     from firstlight.theories import agf
 
     norm = np.linalg.norm(theta, axis=1)
-    right = agf.dynamics(problem, None, norm, np.ones(1, bool), 1.0)
+    right = agf.lemmas.dynamics(problem, None, norm, np.ones(1, bool), 1.0)
     start = np.concatenate([(theta / norm[:, None]).ravel(), [0.0]])
     top = problem.utility(_ascended(problem, theta / norm[:, None]), None)[0][0]
     first = problem.utility(theta / norm[:, None], None)[0][0]

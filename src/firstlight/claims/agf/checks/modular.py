@@ -71,14 +71,14 @@ def initial_utility(setting: Setting) -> Outcome:
         x = _template(p, p)
         u, v, w = rng.standard_normal((3, p))
         U = np.mean((_pairs((u[None], v[None], w[None]), x) * _targets(x)).sum(-1))
-        errors[f"p = {p}"] = float(abs(agf.utility([u, v, w], x) / U - 1))
+        errors[f"p = {p}"] = float(abs(agf.lemmas.utility([u, v, w], x) / U - 1))
         hats = np.fft.fft([x, u, v, w])
         plain = 2 / p**3 * np.sum(np.abs(hats[0]) ** 2 * hats[1] * hats[2] * hats[3] * hats[0]).real
         printed[f"p = {p}"] = float(plain / U)
     three = agf.summands_problem(agf.harmonic_template(5, {1: 2.0 + 1j, 2: 1.0}), 3)
     theta = np.random.default_rng(0).standard_normal((1, 20))
     U = three.utility(theta, three.residual(np.zeros_like(theta)))[0][0]
-    law = agf.utility(theta.reshape(4, 5), agf.harmonic_template(5, {1: 2.0 + 1j, 2: 1.0}))
+    law = agf.lemmas.utility(theta.reshape(4, 5), agf.harmonic_template(5, {1: 2.0 + 1j, 2: 1.0}))
     errors["three summands, p = 5"] = float(abs(law / U - 1))
     return Outcome(
         "holds" if max(errors.values()) < ROUNDING else "fails",
@@ -97,12 +97,12 @@ def maxima(setting: Setting) -> Outcome:
     seed = setting.seeds_or((0,))[0]
     p = setting.choose(quick=11, paper=21)
     x = agf.harmonic_template(p, {1: 10.0, 2: 8.0 * np.exp(0.7j), 3: 6.4})
-    task, heights = agf.Template(f"Z{p}", x), agf.utility_at(x)
+    task, heights = agf.Template(f"Z{p}", x), agf.lemmas.utility_at(x)
     rng = np.random.default_rng(seed)
     attained = {}
     for xi in (1, 2, 3):
-        weights = agf.maximiser(x, xi, (0.3, 1.1))
-        attained[xi] = agf.utility(weights, x) / heights[xi]
+        weights = agf.lemmas.maximiser(x, xi, (0.3, 1.1))
+        attained[xi] = agf.lemmas.utility(weights, x) / heights[xi]
     theta = rng.standard_normal((setting.choose(quick=300, paper=1500), task.problem.parameters))
     nothing = task.problem.residual(np.zeros_like(theta))
     for _ in range(1500):
@@ -111,7 +111,7 @@ def maxima(setting: Setting) -> Outcome:
     theta /= np.linalg.norm(theta, axis=1, keepdims=True)
     U = task.problem.utility(theta, nothing)[0]
     ends = [float(np.mean(np.abs(U / heights[xi] - 1) < 1e-3)) for xi in (1, 2, 3)]
-    curvature = _second_order(task, agf.maximiser(x, 2, (0.3, 1.1)))
+    curvature = _second_order(task, agf.lemmas.maximiser(x, 2, (0.3, 1.1)))
     measured = {
         "U at the maximiser over U*": attained,
         "share of ascents that end at ξ = 1, 2, 3": ends,
@@ -164,7 +164,7 @@ def alignment_is_kept(setting: Setting) -> Outcome:
     pair[1][2, 4:] += np.pi
     leaks = {}
     for name, (amplitude, phase) in {"squares cancel": pair, "squares do not": (A, s)}.items():
-        theta = task.theta(*agf.aligned_weights(amplitude, phase, p, xi))
+        theta = task.theta(*agf.lemmas.aligned_weights(amplitude, phase, p, xi))
         parts = task.weights(task.problem.cost(theta)[1])
         spectra = np.abs(np.fft.fft(np.stack(parts), axis=-1))
         other = np.ones(p, bool)
@@ -192,9 +192,9 @@ def aligned_cost(setting: Setting) -> Outcome:
     for p, xi, N in setting.choose(quick=((7, 2, 3), (11, 1, 5)), paper=((7, 2, 3), (11, 1, 5), (23, 4, 12))):
         x = _template(p, p)
         A, s = rng.uniform(0.2, 1.5, (3, N)), rng.uniform(0, 2 * np.pi, (3, N))
-        f = _pairs(agf.aligned_weights(A, s, p, xi), x)
+        f = _pairs(agf.lemmas.aligned_weights(A, s, p, xi), x)
         total = float(np.mean((f**2).sum(-1)) / 2)
-        errors[f"p = {p}"] = abs(agf.aligned_cost(A, s, p, float(np.abs(np.fft.fft(x)[xi]))) / total - 1)
+        errors[f"p = {p}"] = abs(agf.lemmas.aligned_cost(A, s, p, float(np.abs(np.fft.fft(x)[xi]))) / total - 1)
     return Outcome(
         "holds" if max(errors.values()) < ROUNDING else "fails", errors, dict.fromkeys(errors, 0.0), seeds=(seed,)
     )
@@ -208,7 +208,7 @@ def _learned(p: int, seed: int):
 
     x = _template(p, seed)
     xi = int(np.abs(np.fft.fft(x)[1 : (p + 1) // 2]).argmax()) + 1
-    return x, xi, agf.six_neurons(x, xi)
+    return x, xi, agf.lemmas.six_neurons(x, xi)
 
 
 def tight_bound(setting: Setting) -> Outcome:
@@ -226,13 +226,13 @@ def tight_bound(setting: Setting) -> Outcome:
     six = float(task.problem.cost(task.theta(*weights))[0])
     rng = np.random.default_rng(seed)
 
-    s_x, height = float(np.angle(np.fft.fft(x)[xi])), float(agf.utility_at(x)[xi])
+    s_x, height = float(np.angle(np.fft.fft(x)[xi])), float(agf.lemmas.utility_at(x)[xi])
 
     def gain(flat, N):
         """𝓒 − U of aligned neurons, in units of the bound |x̂|²/p."""
         A, s = flat.reshape(2, 3, N)
         U = height * np.sum(A[0] * A[1] * A[2] * np.cos(s[0] + s[1] - s[2] - s_x))
-        return (agf.aligned_cost(A, s, p, float(x_hat[xi])) - U) / (x_hat[xi] ** 2 / p)
+        return (agf.lemmas.aligned_cost(A, s, p, float(x_hat[xi])) - U) / (x_hat[xi] ** 2 / p)
 
     lowest = {}
     for N in setting.choose(quick=(4,), paper=(4, 5, 6)):
@@ -246,7 +246,7 @@ def tight_bound(setting: Setting) -> Outcome:
         lowest[str(N)] = -min(float(end.fun) for end in ends)
     theta = rng.standard_normal((1, task.problem.parameters))
     left = float(task.problem.utility(theta, task.problem.residual(task.theta(*weights)))[0][0])
-    law = agf.utility([part[0] for part in task.weights(theta)], x, learned=(xi,))
+    law = agf.lemmas.utility([part[0] for part in task.weights(theta)], x, learned=(xi,))
     hats = np.fft.fft([part[0] for part in task.weights(theta)])
     others = [k for k in range(1, p) if k not in (xi, p - xi)]
     at_xi = hats[0][xi] * hats[1][xi] * np.conj(hats[2][xi] * np.fft.fft(x)[xi])
@@ -297,7 +297,7 @@ def updated_utility(setting: Setting) -> Outcome:
         u, v, w = np.random.default_rng(p).standard_normal((3, p))
         r = _targets(x) - _pairs(weights, x)
         U = float(np.mean((_pairs((u[None], v[None], w[None]), x) * r).sum(-1)))
-        errors[f"p = {p}"] = abs(agf.utility([u, v, w], x, learned=(xi,)) / U - 1)
+        errors[f"p = {p}"] = abs(agf.lemmas.utility([u, v, w], x, learned=(xi,)) / U - 1)
         hats, x_hat = np.fft.fft([u, v, w]), np.fft.fft(x)
         others = [k for k in range(1, p) if k not in (xi, p - xi)]
         at_xi = hats[0][xi] * hats[1][xi] * np.conj(hats[2][xi] * x_hat[xi])

@@ -33,10 +33,10 @@ def _read(task, steps, run):
     """The levels of eq. 9, and a row for each with AGF's time, gradient flow's time and level, and their error."""
     from firstlight.theories import agf
 
-    law = agf.fourier_levels(task.template)
+    law = agf.lemmas.fourier_levels(task.template)
     middles = (law.levels[1:] + law.levels[:-1]) / 2
     told = [next((e.time for e in steps.events if e.after <= m), float("nan")) for m in middles]
-    ideal = agf.from_levels(told, law.levels, law.frequencies, eta=1.0, kappa=3)
+    ideal = agf.lemmas.from_levels(told, law.levels, law.frequencies, eta=1.0, kappa=3)
     frame = ideal.compare(run).frame
     frame["measured_level"] = [
         _flattest(run, start, level) for start, level in zip(frame["measured_time"], law.levels[1:], strict=True)
@@ -75,7 +75,7 @@ def levels_and_times(setting: Setting) -> Outcome:
         second.setdefault(f"{alpha:g}", []).append(float(errors[1]))
         scaled.setdefault(f"{alpha:g}", []).append(alpha * float(times[1]))
         off.setdefault(f"{alpha:g}", []).append(float(levels[0] / law.levels[1] - 1))
-        bound = agf.jump_bound(float(np.linalg.norm(theta, axis=1).max()), 3, float(law.utilities[0]))
+        bound = agf.lemmas.jump_bound(float(np.linalg.norm(theta, axis=1).max()), 3, float(law.utilities[0]))
         waits.append(float(steps.jump_times[0]) / float(bound))
     p, size = task.M, float(np.abs(np.fft.fft(task.template)[law.frequencies[0]]))
     scale = float(np.sqrt(3) * p**1.5 / (np.sqrt(2) * size**3))

@@ -38,6 +38,6 @@ def train(setting, d: int, width: int, **options):
 def read(model, d: int):
     """The census of a trained model."""
     from firstlight.groups import cyclic
-    from firstlight.theories.cogo import census
+    from firstlight.theories.cogo import order_census
 
-    return census(model.W, model.V, cyclic(d))
+    return order_census(model.W, model.V, cyclic(d))

@@ -13,7 +13,8 @@ def zero_loss_paths(setting: Setting) -> Outcome:
 
     from firstlight.groups import parse
     from firstlight.records import figure
-    from firstlight.theories.cogo import craft, random_unit, table_loss, zero_loss_path
+    from firstlight.theories.cogo import craft, table_loss, zero_loss_path
+    from firstlight.theories.cogo.lemmas import random_unit
 
     seeds = setting.seeds_or(range(3))
     names = setting.choose(quick=("Z7", "Z6"), paper=("Z7", "Z12", "Z4xZ6", "Z23"))
@@ -74,7 +75,8 @@ def _stuck() -> tuple[list[float], bool]:
     import numpy as np
 
     from firstlight.groups import cyclic
-    from firstlight.theories.cogo import craft, table_loss, unit, zero_loss_path
+    from firstlight.theories.cogo import craft, table_loss, zero_loss_path
+    from firstlight.theories.cogo.lemmas import unit
 
     group = cyclic(2)
     y, base = unit(group, 1, np.pi, np.pi), craft(group)

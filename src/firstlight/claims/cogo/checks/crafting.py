@@ -11,7 +11,8 @@ FORM = 1e-4
 def crafted_six(setting: Setting) -> Outcome:
     """The loss of z_F6 from all residuals, for cyclic groups of odd and even order and for products."""
     from firstlight.groups import parse
-    from firstlight.theories.cogo import craft, residuals, table_loss
+    from firstlight.theories.cogo import craft, table_loss
+    from firstlight.theories.cogo.lemmas import residuals
 
     seeds = setting.seeds_or((0,))
     cyclic = setting.choose(quick=(5, 6, 7, 8, 11, 12, 23, 24), paper=tuple(range(3, 102)))
@@ -40,8 +41,9 @@ def crafted_six(setting: Setting) -> Outcome:
 def _printed_six(d: int) -> float:
     """The loss of Σ_k z̃_k ∗ z′_k with ξ = (ω̄₈, ω₈, 1), as printed."""
     from firstlight.groups import cyclic
-    from firstlight.theories.cogo import Solution, at_frequency, order_three, table_loss
+    from firstlight.theories.cogo import Solution, table_loss
     from firstlight.theories.cogo._factors import OMEGA_8
+    from firstlight.theories.cogo.lemmas import at_frequency, order_three
 
     group, w = cyclic(d), OMEGA_8
     total = Solution.zero(group)
@@ -53,7 +55,8 @@ def _printed_six(d: int) -> float:
 def crafted_four(setting: Setting) -> Outcome:
     """Which constraint sets the factors of z_F4 and their product satisfy, its loss, and its two repairs."""
     from firstlight.groups import parse
-    from firstlight.theories.cogo import craft, residuals, table_loss
+    from firstlight.theories.cogo import craft, table_loss
+    from firstlight.theories.cogo.lemmas import residuals
 
     seeds = setting.seeds_or((0,))
     names = setting.choose(quick=("Z5", "Z7", "Z8", "Z23", "Z4xZ6"), paper=tuple(f"Z{d}" for d in range(3, 102)))
@@ -94,7 +97,7 @@ def _factor_error(group) -> float:
     """How far eqs. (7) and (8) are from r_kkk = 1/√2d and from the zeros that are claimed for each."""
     import numpy as np
 
-    from firstlight.theories.cogo import cubic, four_factors, quadratic
+    from firstlight.theories.cogo.lemmas import cubic, four_factors, quadratic
 
     k = next(k for k in range(1, group.order) if k != group.inverse[k])
     minus = int(group.inverse[k])
@@ -113,7 +116,8 @@ def memorisation(setting: Setting) -> Outcome:
     import numpy as np
 
     from firstlight.groups import parse
-    from firstlight.theories.cogo import Solution, craft, memorising_factors, residuals, table_loss
+    from firstlight.theories.cogo import Solution, craft, table_loss
+    from firstlight.theories.cogo.lemmas import memorising_factors, residuals
 
     names = setting.choose(quick=("Z5", "Z6", "Z2xZ4"), paper=("Z5", "Z6", "Z11", "Z23", "Z4xZ6", "Z2xZ2xZ3"))
     loss, far, claimed, formula, printed = 0.0, 0.0, 0.0, 0.0, float("inf")
@@ -143,7 +147,7 @@ def _outside_sets(factor, part: str) -> float:
     """How far a factor is from R_c(k_p ≠ k) ∩ R_n ∩ R_⊛(the other part, or m ≠ k)."""
     import numpy as np
 
-    from firstlight.theories.cogo import cubic, quadratic
+    from firstlight.theories.cogo.lemmas import cubic, quadratic
 
     d = factor.group.order
     own, other = (0, 1) if part == "a" else (1, 0)
@@ -166,7 +170,8 @@ def orders_below_four(setting: Setting) -> Outcome:
     import numpy as np
 
     from firstlight.groups import cyclic
-    from firstlight.theories.cogo import Solution, loss_terms, order_three, residuals, table_loss
+    from firstlight.theories.cogo import Solution, table_loss
+    from firstlight.theories.cogo.lemmas import loss_terms, order_three, residuals
 
     seeds = setting.seeds_or(range(setting.choose(quick=4, paper=40)))
     least = {order: min(_least_residual(order, seed) for seed in seeds) for order in (1, 2)}

@@ -12,7 +12,7 @@ def potential_dynamics(setting: Setting) -> Outcome:
     import numpy as np
 
     from firstlight.groups import parse
-    from firstlight.theories.cogo import gaussian_solution, jj_star, loss_gradient, potential_velocity
+    from firstlight.theories.cogo.lemmas import gaussian_solution, jj_star, loss_gradient, potential_velocity
 
     seeds = setting.seeds_or(range(2))
     cases = setting.choose(quick=(("Z5", 4), ("Z6", 4)), paper=(("Z11", 16), ("Z12", 16), ("Z2xZ4", 8), ("Z23", 8)))
@@ -59,7 +59,8 @@ def _moved_by_weights(solution, velocity):
 
 def _finite_difference(solution, velocity, h: float = 1e-5):
     """(r(W + hẆ) − r(W − hẆ))/2h."""
-    from firstlight.theories.cogo import Solution, potentials
+    from firstlight.theories.cogo import Solution
+    from firstlight.theories.cogo.lemmas import potentials
 
     (W, V), (dW, dV) = solution.weights, velocity
     ahead, behind = (potentials(Solution.from_weights(W + s * dW, V + s * dV, solution.group)) for s in (h, -h))
@@ -78,7 +79,7 @@ def decoupling(setting: Setting) -> Outcome:
 
     from firstlight.groups import cyclic
     from firstlight.records import figure
-    from firstlight.theories.cogo import coupling, gaussian_solution
+    from firstlight.theories.cogo.lemmas import coupling, gaussian_solution
 
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=8)))
     group = cyclic(setting.choose(quick=5, paper=7))
@@ -130,7 +131,7 @@ def ripples(setting: Setting) -> Outcome:
     import numpy as np
 
     from firstlight.records import figure
-    from firstlight.theories.cogo import decoupled_diagonal, ripple, ripple_energy
+    from firstlight.theories.cogo.lemmas import decoupled_diagonal, ripple, ripple_energy
 
     drift, period, turns = 0.0, 0.0, setting.choose(quick=4, paper=40)
     for alpha, c0 in ((0.75, 0.1), (1.0, 0.5), (2.0, 1.3)):

@@ -54,7 +54,8 @@ def _relative_error(group, seed: int, *, centred: bool) -> float:
 def _general_error(group, seed: int) -> float:
     import numpy as np
 
-    from firstlight.theories.cogo import Solution, loss_terms, potential_loss
+    from firstlight.theories.cogo import Solution, potential_loss
+    from firstlight.theories.cogo.lemmas import loss_terms
 
     A, B, V = _weights(group, seed, centred=False)
     exact = _summed_over_pairs(group, A, B, V)
@@ -76,7 +77,8 @@ def _from_potentials(group, A, B, V) -> float:
     """Eq. (3) as printed, from all potentials."""
     import numpy as np
 
-    from firstlight.theories.cogo import Solution, cubic, quadratic
+    from firstlight.theories.cogo import Solution
+    from firstlight.theories.cogo.lemmas import cubic, quadratic
 
     solution = Solution.from_weights(np.concatenate([A, B]), V.T, group)
     d, k = group.order, np.arange(group.order)
@@ -95,7 +97,8 @@ def sufficient_conditions(setting: Setting) -> Outcome:
     import numpy as np
 
     from firstlight.groups import parse
-    from firstlight.theories.cogo import craft, diagonal, gaussian_solution, loss_terms, residuals, table_loss
+    from firstlight.theories.cogo import craft, table_loss
+    from firstlight.theories.cogo.lemmas import diagonal, gaussian_solution, loss_terms, residuals
 
     seeds = setting.seeds_or(range(3))
     names = setting.choose(quick=("Z5", "Z8", "Z2xZ3"), paper=("Z23", "Z24", "Z71", "Z4xZ6"))

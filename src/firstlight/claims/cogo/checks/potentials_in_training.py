@@ -11,7 +11,7 @@ def potentials_along_training(setting: Setting) -> Outcome:
 
     from firstlight.claims.cogo.checks._train import read, train
     from firstlight.records import figure
-    from firstlight.theories.cogo import observe_potentials
+    from firstlight.theories.cogo.lemmas import observe_potentials
 
     seeds = setting.seeds_or(setting.choose(quick=(0, 1), paper=(0, 1, 2)))
     d, width, rate, decay, steps = setting.choose(quick=(11, 64, 0.03, 1e-3, 1200), paper=(23, 1024, 0.01, 5e-5, 5000))

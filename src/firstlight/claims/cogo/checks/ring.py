@@ -65,7 +65,8 @@ def homomorphisms(setting: Setting) -> Outcome:
     import numpy as np
 
     from firstlight.groups import parse
-    from firstlight.theories.cogo import Solution, potential
+    from firstlight.theories.cogo import Solution
+    from firstlight.theories.cogo.lemmas import potential
 
     seeds = setting.seeds_or(range(3))
     names = setting.choose(quick=_QUICK, paper=_PAPER)
@@ -116,7 +117,8 @@ def order_is_homomorphism(setting: Setting) -> Outcome:
 def unit_multiples(setting: Setting) -> Outcome:
     """Losses of crafted optimizers times random units: those that satisfy eq. (4), and those that do not."""
     from firstlight.groups import parse
-    from firstlight.theories.cogo import craft, random_unit, residuals, table_loss
+    from firstlight.theories.cogo import craft, table_loss
+    from firstlight.theories.cogo.lemmas import random_unit, residuals
 
     seeds = setting.seeds_or(range(3))
     names = setting.choose(quick=("Z7", "Z8"), paper=("Z7", "Z12", "Z4xZ6", "Z23"))

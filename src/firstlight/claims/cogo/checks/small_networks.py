@@ -15,7 +15,7 @@ def six_and_three(setting: Setting) -> Outcome:
     from firstlight.claims.cogo.checks._train import read, train
     from firstlight.groups import cyclic
     from firstlight.records import figure
-    from firstlight.theories.cogo import census
+    from firstlight.theories.cogo import order_census
     from firstlight.theories.cogo._reduced import train_without_convolution
 
     seeds = setting.seeds_or(range(setting.choose(quick=8, paper=40)))
@@ -29,7 +29,7 @@ def six_and_three(setting: Setting) -> Outcome:
     weights = train_without_convolution(
         cyclic(d), width, steps=steps // 2, learning_rate=0.05, weight_decay=_DECAY, seeds=few
     )
-    bottom = [census(W, V, cyclic(d)) for W, V in weights]
+    bottom = [order_census(W, V, cyclic(d)) for W, V in weights]
     counts = {"full loss": Counter(_sorted(top)), "without R_⊛": Counter(_sorted(bottom))}
     orders = {name: Counter(n for c in found for n in c.orders) for name, found in (("top", top), ("bottom", bottom))}
     named = sum(group.is_crafted for c in top for group in c.groups)
@@ -69,7 +69,7 @@ def _amplitudes(one, title: str):
     from firstlight.records import figure
 
     f = one.solution.frequencies
-    nodes = [node for group in one.groups for node in group.nodes] + list(one.idle)
+    nodes = [node for group in one.groups for node in group.hidden_units] + list(one.idle)
     matrix = np.abs(one.solution.z[0][list(f.halves)][:, nodes])
     rows = [f.label(k) for k in f.halves]
     columns = [str(node) for node in nodes]
@@ -154,7 +154,7 @@ def _own_shares(one):
 
     power = np.abs(one.solution.z[0]) ** 2
     power = np.array([power[k] + power[one.solution.frequencies.negative[k]] for k in one.solution.frequencies.halves])
-    nodes = [(i, node) for i, group in enumerate(one.groups) for node in group.nodes]
+    nodes = [(i, node) for i, group in enumerate(one.groups) for node in group.hidden_units]
     return np.array([power[i, node] / power[:, node].sum() for i, node in nodes])
 
 
@@ -164,7 +164,7 @@ def _paths(lane, one):
     shown = []
     real, imaginary = lane.arrays["real"], lane.arrays["imaginary"]
     for i, group in enumerate(one.groups):
-        series = [figure.Series(f"node {n}", real[:, i, n], imaginary[:, i, n]) for n in group.nodes]
+        series = [figure.Series(f"node {n}", real[:, i, n], imaginary[:, i, n]) for n in group.hidden_units]
         title = f"frequency {group.label}: {group.name}"
         shown.append(figure.curves(series, x="Re z_a", y="Im z_a", title=title))
     return tuple(shown)

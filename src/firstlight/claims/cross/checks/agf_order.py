@@ -85,7 +85,7 @@ def _learned_order(name: str, setting: Setting) -> dict[str, float]:
     run = agf.follow(task.problem, theta, times, solver="lsoda", rtol=setting.choose(quick=1e-3, paper=1e-5))
     power = np.stack([task.power(p) for p in run.params])
     place = {c.label: i for i, c in enumerate(task.components)}
-    return {one.label: agf.crossing(run.times, 1 - power[:, place[one.label]], 0.5) for one in task.order}
+    return {one.label: agf.lemmas.crossing(run.times, 1 - power[:, place[one.label]], 0.5) for one in task.order}
 
 
 def _increasing(times: dict[str, float]) -> bool:

@@ -23,14 +23,14 @@ def exactly_balanced(setting: Setting) -> Outcome:
         T = np.random.default_rng(seed).standard_normal((10, 5))
         for depth in depths:
             problem = fact.LinearProblem(np.eye(10), T, lam, 1 / 5)
-            minimum = fact.balanced_minimiser(problem, depth, width=8)
+            minimum = fact.lemmas.balanced_minimiser(problem, depth, width=8)
             # A saddle: the same without its largest singular direction.
             saddle = [_without(W, first=l == 0, last=l == depth - 1) for l, W in enumerate(minimum)]
             for weights in (minimum, saddle):
                 gradients = problem.gradients(weights)
                 rest.append(max(float(np.abs(G + lam * W).max()) for G, W in zip(gradients, weights, strict=True)))
-                balance.append(fact.imbalance(weights))
-                for l, (W, G, A) in enumerate(zip(weights, gradients, fact.layer_agops(weights), strict=True)):
+                balance.append(fact.lemmas.imbalance(weights))
+                for l, (W, G, A) in enumerate(zip(weights, gradients, fact.lemmas.layer_agops(weights), strict=True)):
                     N = features.nfm(W)
                     size = np.linalg.norm(N)
                     root = features.matrix_power(A, 1 / (depth - l), floor=1e-12)
@@ -88,11 +88,11 @@ def powers_by_depth(setting: Setting) -> Outcome:
     series, at_depth, facts, others = [], {}, {}, {}
     for i, depth in enumerate(depths):
         setting.progress(i / len(depths), f"{depth} layers")
-        start = fact.linear_init(seed, 10, 5, width, depth)
+        start = fact.lemmas.linear_init(seed, 10, 5, width, depth)
         # Products with ten columns only wait for each other on several threads.
         with one_blas_thread():
             weights = fact.train_linear(problem, start, rate=0.02, momentum=0.9, steps=steps)
-        N, A = features.nfm(weights[0]), fact.layer_agops(weights)[0]
+        N, A = features.nfm(weights[0]), fact.lemmas.layer_agops(weights)[0]
         cosines = [float(features.cosine(features.matrix_power(A, s, floor=1e-9), N)) for s in powers]
         series.append(figure.Series(f"L = {depth}", powers, np.array(cosines)))
         at_depth[f"L = {depth}"] = float(features.cosine(features.matrix_power(A, 1 / depth, floor=1e-9), N))
