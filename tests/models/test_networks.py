@@ -31,7 +31,7 @@ def test_two_layer_is_the_formula(name: str, bias: bool):
     W, V, b, c = arrays((4, 5), (5, 3), (5,), (3,))
     model = TwoLayer(W, V, b if bias else None, c if bias else None, name)
     F = NUMPY[name](X @ W + bias * b)
-    close(model.hidden(X), F)
+    close(model.features(X), F)
     close(model(X), F @ V + bias * c)
     close(model(X[0]), model(X)[0])
 
@@ -43,7 +43,7 @@ def test_apply_uses_only_the_projection_of_the_first_layer():
     deep = Deep(arrays((4, 5), (5, 5), (5, 3)), arrays((5,), (5,), (3,)), residual=True)
     for model in (two, deep):
         close(model.apply(lambda W: W[rows]), model(onehot))
-    close(two.hidden(lambda W: W[rows]), two.hidden(onehot))
+    close(two.features(lambda W: W[rows]), two.features(onehot))
     states = deep.hidden_states(onehot)
     for gathered, dense in zip(deep.hidden_states(lambda W: W[rows]), states, strict=True):
         close(gathered, dense)

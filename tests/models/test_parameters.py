@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
-from firstlight.models import Deep, TwoLayer, export_parameters, import_parameters, parameter_names
+from firstlight.models import Deep, TwoLayer, export_parameters, import_parameters, named_parameters
 
 RNG = np.random.default_rng(0)
 
@@ -21,14 +21,14 @@ def deep() -> Deep:
 
 
 def test_names():
-    assert list(parameter_names(two_layer())) == ["W", "V"]
-    assert list(parameter_names(TwoLayer(np.eye(2), np.eye(2), np.ones(2), np.ones(2)))) == [
+    assert list(named_parameters(two_layer())) == ["W", "V"]
+    assert list(named_parameters(TwoLayer(np.eye(2), np.eye(2), np.ones(2), np.ones(2)))) == [
         "W",
         "V",
         "b",
         "c",
     ]
-    names = parameter_names(deep())
+    names = named_parameters(deep())
     assert list(names) == ["weights.0", "weights.1", "weights.2", "biases.0", "biases.1", "biases.2"]
     assert names["weights.1"].shape == (5, 6)
 

@@ -14,12 +14,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from firstlight.flow._objective import objective
-from firstlight.models import Deep, TwoLayer
+from firstlight.models import HiddenUnits, Model
 from firstlight.records._spec import Loss
 from firstlight.tasks import DenseInputs, IndexInputs
 
 Inputs = IndexInputs | DenseInputs
-Model = TwoLayer | Deep
 
 _BLOCK_UNITS = 128  # half as many waste the matrix kernels, four times as many leave the cache
 _FEW_SAMPLES = 512  # up to here twice the units are faster
@@ -35,15 +34,15 @@ def block_width(samples: int, width: int) -> int:
     return width if blocks == 1 else 16 * -(-width // (16 * blocks))
 
 
-def _blocks(model: TwoLayer, samples: int) -> tuple[Array, Array, Array | None]:
+def _blocks(units: HiddenUnits, samples: int) -> tuple[Array, Array, Array | None]:
     """W, V and b cut into blocks of hidden units along a new leading axis, padded with units of zero output."""
-    d, K = model.W.shape
+    d, K = units.W.shape
     width = block_width(samples, K)
     count = -(-K // width)
     pad = count * width - K
-    W = jnp.pad(model.W, ((0, 0), (0, pad))).reshape(d, count, width).transpose(1, 0, 2)
-    V = jnp.pad(model.V, ((0, pad), (0, 0))).reshape(count, width, -1)
-    b = None if model.b is None else jnp.pad(model.b, (0, pad)).reshape(count, width)
+    W = jnp.pad(units.W, ((0, 0), (0, pad))).reshape(d, count, width).transpose(1, 0, 2)
+    V = jnp.pad(units.V, ((0, pad), (0, 0))).reshape(count, width, -1)
+    b = None if units.b is None else jnp.pad(units.b, (0, pad)).reshape(count, width)
     return W, V, b
 
 
@@ -53,10 +52,10 @@ def _unblock(blocks: Array, width: int) -> Array:
     return blocks.transpose(1, 0, 2).reshape(d, count * w)[:, :width]
 
 
-def _features(model: TwoLayer, inputs: Inputs) -> Callable[[Array, Array | None], Array]:
+def _features(units: HiddenUnits, inputs: Inputs) -> Callable[[Array, Array | None], Array]:
     def features(W: Array, b: Array | None) -> Array:
         H = inputs.project(W)
-        return model.activation(H if b is None else H + b)
+        return units.activation(H if b is None else H + b)
 
     return features
 
@@ -72,21 +71,22 @@ def outputs(model: Model, inputs: Inputs) -> Float[Array, "n m"]:
     (25, 5)
     """
     model = jax.tree.map(jnp.asarray, model)  # a trajectory's models hold NumPy arrays
-    if not isinstance(model, TwoLayer):
+    units = model.hidden_units
+    if units is None:
         return model.apply(inputs.project)
-    features = _features(model, inputs)
+    features = _features(units, inputs)
 
     def add(o: Array, block: tuple[Array, Array, Array | None]) -> tuple[Array, None]:
         W, V, b = block
         return o + features(W, b) @ V, None
 
-    start = jnp.zeros((len(inputs), model.V.shape[1]), model.V.dtype)
-    blocks = _blocks(model, len(inputs))
+    start = jnp.zeros((len(inputs), units.V.shape[1]), units.V.dtype)
+    blocks = _blocks(units, len(inputs))
     if blocks[0].shape[0] == 1:
-        o = features(model.W, model.b) @ model.V
+        o = features(units.W, units.b) @ units.V
     else:
         o, _ = jax.lax.scan(add, start, blocks)
-    return o if model.c is None else o + model.c
+    return o if units.c is None else o + units.c
 
 
 def value_and_grad(model: Model, inputs: Inputs, targets: Array | np.ndarray, loss: Loss) -> tuple[Array, Model]:
@@ -96,11 +96,12 @@ def value_and_grad(model: Model, inputs: Inputs, targets: Array | np.ndarray, lo
     def on_outputs(o: Array) -> Array:
         return objective(o, targets, loss)
 
-    if not isinstance(model, TwoLayer):
+    units = model.hidden_units
+    if units is None:
         params, static = eqx.partition(model, eqx.is_inexact_array)
         return jax.value_and_grad(lambda p: on_outputs(outputs(eqx.combine(p, static), inputs)))(params)
     value, G = jax.value_and_grad(on_outputs)(outputs(model, inputs))
-    features = _features(model, inputs)
+    features = _features(units, inputs)
 
     def backward(W: Array, V: Array, b: Array | None) -> tuple[Array, Array, Array | None]:
         F, pull = jax.vjp(features, W, b)
@@ -108,16 +109,16 @@ def value_and_grad(model: Model, inputs: Inputs, targets: Array | np.ndarray, lo
         # FᵀG the other way round is written without a transpose, up to twice as fast.
         return dW, jnp.tensordot(G, F, (0, 0)), db
 
-    K = model.W.shape[1]
-    blocks = _blocks(model, len(inputs))
+    K = units.W.shape[1]
+    blocks = _blocks(units, len(inputs))
     if blocks[0].shape[0] == 1:
-        dW, dV, db = backward(model.W, model.V, model.b)
+        dW, dV, db = backward(units.W, units.V, units.b)
         dV = dV.T
     else:
         _, (dW, dV, db) = jax.lax.scan(lambda _, block: (None, backward(*block)), None, blocks)
         dW, dV = _unblock(dW, K), dV.transpose(0, 2, 1).reshape(-1, dV.shape[1])[:K]
         db = None if db is None else db.reshape(-1)[:K]
-    dc = None if model.c is None else G.sum(0)
-    where = lambda m: [leaf for leaf in (m.W, m.V, m.b, m.c) if leaf is not None]  # noqa: E731
+    dc = None if units.c is None else G.sum(0)
+    where = lambda m: [leaf for leaf in m.hidden_units[:4] if leaf is not None]  # noqa: E731
     params = eqx.filter(model, eqx.is_inexact_array)
     return value, eqx.tree_at(where, params, [g for g in (dW, dV, db, dc) if g is not None])

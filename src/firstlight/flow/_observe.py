@@ -11,7 +11,7 @@ from jaxtyping import Array
 from firstlight.flow import _dense
 from firstlight.flow._objective import accuracy, objective
 from firstlight.groups import Group
-from firstlight.models import parameter_names
+from firstlight.models import named_parameters
 from firstlight.records._spec import Loss
 
 
@@ -76,7 +76,7 @@ def standard(ctx: Context) -> dict[str, Array]:
 
 def norms(ctx: Context) -> dict[str, Array]:
     """Frobenius norm of each parameter and of its last step, in columns `norm.<name>` and `step_norm.<name>`."""
-    now, before = parameter_names(ctx.model), parameter_names(ctx.previous)
+    now, before = named_parameters(ctx.model), named_parameters(ctx.previous)
     values = {f"norm.{name}": jnp.linalg.norm(array.ravel()) for name, array in now.items()}
     moved = {f"step_norm.{name}": jnp.linalg.norm((now[name] - before[name]).ravel()) for name in now}
     return values | moved

@@ -12,7 +12,7 @@ import optax
 from jaxtyping import Array, Float
 from optax.contrib import muon
 
-from firstlight.models import parameter_names
+from firstlight.models import named_parameters
 from firstlight.records._spec import Optimizer, Schedule
 
 
@@ -66,7 +66,7 @@ def _direction(optimizer: Optimizer) -> optax.GradientTransformation:
 
 def _layer_rates(params: Any, optimizer: Optimizer) -> Any:
     """A multiplier per parameter, by the name of its path in the model."""
-    names = list(parameter_names(params))
+    names = list(named_parameters(params))
     unknown = set(optimizer.layer_rates) - set(names)
     if unknown:
         raise ValueError(f"layer_rates names {sorted(unknown)}, but this model has {names}")

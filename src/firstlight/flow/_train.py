@@ -25,11 +25,10 @@ from firstlight.flow._program import Data, Plan, State, initial_state, programs
 from firstlight.flow._progress import ProgressOption, Reporter
 from firstlight.flow._trajectory import LaneResult, Trajectory
 from firstlight.flow.population import population_is_cheaper
-from firstlight.models import Deep, TwoLayer
+from firstlight.models import Model
 from firstlight.records._spec import Loss, Optimizer, Recording, Stop
 from firstlight.tasks import IndexInputs, Split
 
-Model = TwoLayer | Deep
 Method = Literal["auto", "dense", "gram"]
 Lanes = Literal["auto", "threads", "vmap"]
 
@@ -91,7 +90,7 @@ def train(
     lanes = []
     with jax.enable_x64(dtype == "float64"):
         for seed in seeds:
-            network = model if isinstance(model, TwoLayer | Deep) else model(jax.random.key(seed))
+            network = model if isinstance(model, Model) else model(jax.random.key(seed))
             lanes.append(Lane(int(seed), network, data if isinstance(data, Split) else data(int(seed)), optimizer))
     return train_lanes(lanes, loss=loss or Loss(), steps=steps, **options)
 
@@ -184,7 +183,7 @@ def _plan(
     possible, reason = _population_possible(first, loss)
     if method == "gram" and not possible:
         raise ValueError(f"method='gram' needs {reason}; use method='dense' or 'auto'")
-    width = first.model.W.shape[1] if isinstance(first.model, TwoLayer) else 0
+    width = first.model.last.shape[0]
     cheaper = possible and population_is_cheaper(task.outputs, width, len(first.split.train_targets))
     population = method == "gram" or (method == "auto" and cheaper)
     return Plan(
@@ -209,8 +208,10 @@ def _check_sizes(lanes: Sequence[Lane]) -> None:
     ]
     for lane, structure in zip(lanes, structures, strict=True):
         model, task = lane.model, lane.split.task
-        ends = (model.W, model.V) if isinstance(model, TwoLayer) else (model.weights[0], model.weights[-1])
-        sizes = {"inputs": (ends[0].shape[0], lane.split.train_inputs.dim), "outputs": (ends[1].shape[1], task.outputs)}
+        sizes = {
+            "inputs": (model.first.shape[0], lane.split.train_inputs.dim),
+            "outputs": (model.last.shape[1], task.outputs),
+        }
         for what, (has, needs) in sizes.items():
             if has != needs:
                 raise ValueError(
@@ -223,7 +224,7 @@ def _check_sizes(lanes: Sequence[Lane]) -> None:
 
 def _population_possible(lane: Lane, loss: Loss) -> tuple[bool, str]:
     """Whether loss and gradient have a Gram form, and what is missing if not."""
-    task, model = lane.split.task, lane.model
+    task, units = lane.split.task, lane.model.hidden_units
     inputs = task.inputs
     onehot_pairs = isinstance(inputs, IndexInputs) and inputs.table is None and inputs.rows.shape[1] == 2
     checks = {
@@ -232,10 +233,10 @@ def _population_possible(lane: Lane, loss: Loss) -> tuple[bool, str]:
         and onehot_pairs
         and inputs.dim == 2 * task.group.order,
         "the full table as training set (fraction=1), without label noise": lane.split.is_full and _is_clean(task),
-        "a two-layer model without biases": isinstance(model, TwoLayer) and model.b is None and model.c is None,
-        "a polynomial activation of degree at most 2": isinstance(model, TwoLayer)
-        and model.activation.polynomial is not None
-        and len(model.activation.polynomial) <= 3,
+        "a two-layer model without biases": units is not None and units.b is None and units.c is None,
+        "a polynomial activation of degree at most 2": units is not None
+        and units.activation.polynomial is not None
+        and len(units.activation.polynomial) <= 3,
         "the mse loss": loss.kind == "mse",
         "full-batch training": lane.optimizer.batch_size is None,
     }

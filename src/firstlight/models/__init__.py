@@ -11,7 +11,8 @@ from firstlight.models._attention import LinearAttention
 from firstlight.models._deep import Deep
 from firstlight.models._diagonal import Diagonal
 from firstlight.models._initialisation import INITS, draw
-from firstlight.models._parameters import export_parameters, import_parameters, parameter_names
+from firstlight.models._model import HiddenUnits, Model, TaskSizes
+from firstlight.models._parameters import export_parameters, import_parameters, named_parameters
 from firstlight.models._projection import Projection, project
 from firstlight.models._two_layer import TwoLayer
 
@@ -20,15 +21,18 @@ __all__ = [
     "Activation",
     "Deep",
     "Diagonal",
+    "HiddenUnits",
     "LinearAttention",
+    "Model",
     "Projection",
+    "TaskSizes",
     "TwoLayer",
     "activation",
     "draw",
     "export_parameters",
     "import_parameters",
     "leaky_relu",
-    "parameter_names",
+    "named_parameters",
     "poly",
     "power",
     "project",

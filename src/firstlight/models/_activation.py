@@ -31,6 +31,7 @@ class Activation:
     - `function`: σ, elementwise.
     - `slope`: σ′, elementwise; None differentiates `function`.
     - `polynomial`: coefficients (c₀, c₁, c₂, …) with σ(x) = Σ_i c_i xⁱ, or None when σ is no polynomial.
+    - `homogeneity`: q with σ(cx) = c^q σ(x) for every c > 0, or None when σ is not homogeneous.
     - `wrapped`: the user's callable, or None for a named activation.
 
     >>> square = activation("quadratic")
@@ -42,6 +43,7 @@ class Activation:
     function: Elementwise = field(compare=False, repr=False)
     slope: Elementwise | None = field(default=None, compare=False, repr=False)
     polynomial: tuple[float, ...] | None = field(default=None, compare=False, repr=False)
+    homogeneity: int | None = field(default=None, compare=False, repr=False, kw_only=True)
     wrapped: Elementwise | None = field(default=None, repr=False)
 
     def __call__(self, x: ArrayLike) -> Array:
@@ -55,6 +57,15 @@ class Activation:
             return self.slope(x)
         # The Jacobian of an elementwise map is diagonal, so its product with ones is that diagonal.
         return jax.jvp(self.function, (x,), (jnp.ones_like(x),))[1]
+
+    @property
+    def homogeneity_at_zero(self) -> int:
+        """Return q with σ(x) ≈ c x^q near 0: the lowest power of a polynomial, 1 for every other σ.
+
+        >>> activation("poly(1,0.5)").homogeneity, activation("poly(1,0.5)").homogeneity_at_zero
+        (None, 1)
+        """
+        return next((i for i, c in enumerate(self.polynomial or ()) if c), 1)
 
     def __repr__(self) -> str:
         return f"activation({self.name!r})" if self.wrapped is None else f"activation({self.wrapped!r})"
@@ -75,6 +86,7 @@ def power(q: int) -> Activation:
         lambda x: x**q,
         lambda x: q * x ** (q - 1),
         (0.0,) * q + (1.0,),
+        homogeneity=int(q),
     )
 
 
@@ -85,7 +97,14 @@ def poly(a: float, b: float) -> Activation:
     activation('poly(1.0,0.5)')
     """
     a, b = float(a), float(b)
-    return Activation(f"poly({a},{b})", lambda x: a * x + b * x * x, lambda x: a + 2 * b * x, (0.0, a, b))
+    powers = [q for q, coefficient in ((1, a), (2, b)) if coefficient]
+    return Activation(
+        f"poly({a},{b})",
+        lambda x: a * x + b * x * x,
+        lambda x: a + 2 * b * x,
+        (0.0, a, b),
+        homogeneity=powers[0] if len(powers) == 1 else None,
+    )
 
 
 def leaky_relu(slope: float = 0.01) -> Activation:
@@ -99,6 +118,7 @@ def leaky_relu(slope: float = 0.01) -> Activation:
         f"leaky_relu({slope})",
         lambda x: jnp.where(x > 0, x, slope * x),
         lambda x: jnp.where(x > 0, 1.0, slope).astype(x.dtype),
+        homogeneity=1,
     )
 
 
@@ -121,7 +141,7 @@ _FIXED: dict[str, Activation] = {
     for sigma in (
         power(1),
         power(2),
-        Activation("relu", jax.nn.relu, lambda x: (x > 0).astype(x.dtype)),
+        Activation("relu", jax.nn.relu, lambda x: (x > 0).astype(x.dtype), homogeneity=1),
         Activation("silu", jax.nn.silu, _silu_slope),
         Activation("tanh", jnp.tanh, _tanh_slope),
         Activation("sigmoid", jax.nn.sigmoid, _sigmoid_slope),

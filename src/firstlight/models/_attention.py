@@ -6,6 +6,8 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Num
 
+from firstlight.models._parameters import named_parameters
+
 
 class LinearAttention(eqx.Module):
     """ŷ = Σ_h V_h Σ_n y_n x_nᵀ K_h Q_hᵀ x_query, with rank-one heads and no softmax.
@@ -37,6 +39,25 @@ class LinearAttention(eqx.Module):
     def matrix(self) -> Float[Array, "d d"]:
         """W = Σ_h V_h K_h Q_hᵀ, all that the outputs depend on."""
         return jnp.einsum("h,hi,hj->ij", self.V, self.K, self.Q)
+
+    @property
+    def first(self) -> Float[Array, "two_d H"]:
+        """Keys above queries, (2d, H): the weights that see Σ_n y_n x_n and x_query."""
+        return jnp.concatenate([self.K, self.Q], axis=1).T
+
+    @property
+    def last(self) -> Float[Array, "H 1"]:
+        """Values as a column (H, 1)."""
+        return self.V[:, None]
+
+    def features(self, inputs: tuple[Num[Any, "*b N d"], Num[Any, "*b N"], Num[Any, "*b d"]]) -> Num[Array, "*b H"]:
+        """Return (Σ_n y_n x_nᵀK_h)(Q_hᵀx_query) for each head h, from the three arguments of a call."""
+        x, y, query = (jnp.asarray(array) for array in inputs)
+        return jnp.einsum("...n,...ni,hi->...h", y, x, self.K) * (query @ self.Q.T)
+
+    def named_parameters(self) -> dict[str, Array]:
+        """Return V, K and Q by name."""
+        return named_parameters(self)
 
     def __call__(self, x: Num[Any, "*b N d"], y: Num[Any, "*b N"], query: Num[Any, "*b d"]) -> Num[Array, "*b"]:
         """Predictions for a batch of contexts x, y and queries."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -11,6 +12,7 @@ from jaxtyping import Array, Float, Num, PRNGKeyArray
 
 from firstlight.models._activation import Activation, Elementwise, activation
 from firstlight.models._initialisation import check_sizes, draw, draw_bias
+from firstlight.models._model import Model, TaskSizes
 from firstlight.models._projection import Matrix, Projection, project
 
 
@@ -22,7 +24,7 @@ def _arrays_or_none(values: Sequence[ArrayLike] | None) -> tuple[Array, ...] | N
     return None if values is None else _arrays(values)
 
 
-class Deep(eqx.Module):
+class Deep(Model):
     """x₁ = σ(xL₀ + b₀), x_{l+1} = σ([x_l] + x_l L_l + b_l), Ŷ = x_D L_D + b_D; [x_l] only with `residual`.
 
     A skip connection needs equal widths on both sides: with `residual`, hidden layers between equal widths
@@ -87,24 +89,67 @@ class Deep(eqx.Module):
             biases = [draw_bias(k, n, m, init, scale) for k, (m, n) in zip(bias_keys, sizes, strict=True)]
         return cls(weights, biases, activation, residual)
 
+    @classmethod
+    def for_task(
+        cls,
+        task: TaskSizes,
+        key: PRNGKeyArray,
+        widths: Sequence[int],
+        activation: str | Elementwise | Activation = "relu",
+        init: str = "uniform_fan_in",
+        scale: float = 1.0,
+        residual: bool = False,
+        bias: bool = False,
+    ) -> "Deep":
+        """Draw a network with the inputs and outputs of a task.
+
+        **Arguments:**
+
+        - `task`: a `firstlight.tasks.Task`, or any object with its `inputs.dim` and `outputs`.
+        - `key`: a JAX random key; `functools.partial(Deep.for_task, task, widths=(64, 64))` is a function of it.
+        - `widths`: numbers of units of the hidden layers.
+        - `activation`, `init`, `scale`, `residual`, `bias`: as in `init`.
+        """
+        return cls.init(key, task.inputs.dim, widths, task.outputs, activation, init, scale, residual, bias)
+
+    @property
+    def first(self) -> Any:
+        """L₀ (d, K₁)."""
+        return self.weights[0]
+
+    @property
+    def last(self) -> Any:
+        """L_D (K_D, M)."""
+        return self.weights[-1]
+
     def hidden_states(self, inputs: Projection | Matrix) -> tuple[Num[Array, "*n _"], ...]:
         """(x₁, …, x_D), the output of every hidden layer, from X (n, d) or from the map W ↦ XW."""
-        x = self.activation(self._shifted(project(inputs, self.weights[0]), 0))
+        x = self.activation(self._add_bias(project(inputs, self.weights[0]), 0))
         states = [x]
         for layer, L in enumerate(self.weights[1:-1], start=1):
-            H = self._shifted(x @ L, layer)
+            H = self._add_bias(x @ L, layer)
             skips = self.residual and L.shape[0] == L.shape[1]
             x = self.activation(x + H if skips else H)
             states.append(x)
         return tuple(states)
 
+    def features(self, inputs: Projection | Matrix) -> Num[Array, "*n _"]:
+        """Return x_D (n, K_D), the last of the `hidden_states`."""
+        return self.hidden_states(inputs)[-1]
+
     def apply(self, project: Projection) -> Num[Array, "*n M"]:
         """Ŷ from the map W ↦ XW of the first layer, so that one-hot inputs need no dense X."""
-        return self._shifted(self.hidden_states(project)[-1] @ self.weights[-1], -1)
+        return self._add_bias(self.features(project) @ self.weights[-1], -1)
 
     def __call__(self, X: Matrix) -> Num[Array, "*n M"]:
         """Ŷ for X (n, d)."""
         return self.apply(lambda W: project(X, W))
 
-    def _shifted(self, H: Array, layer: int) -> Array:
+    def shifted(self, shifts: Sequence[Any]) -> "Deep":
+        """Return the network with `shifts[l]` added to b_l, each of shape (width,) or (n, width)."""
+        old = self.biases if self.biases is not None else [None] * len(self.weights)
+        biases = tuple(shift if b is None else b + shift for b, shift in zip(old, shifts, strict=True))
+        return eqx.tree_at(lambda m: m.biases, self, biases, is_leaf=lambda x: x is None)
+
+    def _add_bias(self, H: Array, layer: int) -> Array:
         return H if self.biases is None else H + self.biases[layer]

@@ -1,13 +1,17 @@
 """Diagonal linear networks (AGF, Section 3)."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Num
+from jaxtyping import Array, Float, Num, PRNGKeyArray
 
+from firstlight.models._model import Model, TaskSizes
 from firstlight.models._projection import Matrix, Projection, project
 
 
-class Diagonal(eqx.Module):
+class Diagonal(Model):
     """ŷ = X(u ∘ v): the simplest network with sparse limits.
 
     **Attributes:**
@@ -36,6 +40,34 @@ class Diagonal(eqx.Module):
         """
         return cls(jnp.full(inputs, jnp.sqrt(2.0) * alpha), jnp.zeros(inputs))
 
+    @classmethod
+    def for_task(cls, task: TaskSizes, key: PRNGKeyArray | None = None, *, alpha: float) -> "Diagonal":
+        """Build a network with the inputs of a task that has one output.
+
+        **Arguments:**
+
+        - `task`: a `firstlight.tasks.Task`, or any object with its `inputs.dim` and `outputs`.
+        - `key`: accepted as in the other models and not used, since the start is not random.
+        - `alpha`: scale of the start, as in `init`.
+        """
+        if task.outputs != 1:
+            raise ValueError(f"a diagonal network has 1 output, the task {task.outputs}; use TwoLayer.for_task")
+        return cls.init(task.inputs.dim, alpha)
+
+    @property
+    def first(self) -> Float[Array, "d d"]:
+        """diag(u) (d, d)."""
+        return jnp.diag(self.u)
+
+    @property
+    def last(self) -> Any:
+        """v as a column (d, 1)."""
+        return self.v[:, None]
+
+    def features(self, inputs: Projection | Matrix) -> Num[Array, "*n d"]:
+        """Return X diag(u) (n, d) from X (n, d) or from the map W ↦ XW."""
+        return project(inputs, self.first)
+
     @property
     def beta(self) -> Float[Array, " d"]:
         """β = u ∘ v, the coefficients of the linear map."""
@@ -48,3 +80,7 @@ class Diagonal(eqx.Module):
     def __call__(self, X: Matrix) -> Num[Array, "n 1"]:
         """Ŷ = Xβ for X (n, d)."""
         return self.apply(lambda W: project(X, W))
+
+    def shifted(self, shifts: Sequence[Any]) -> "Diagonal":
+        """Raise, as a diagonal network has no biases."""
+        raise ValueError("a diagonal network has no biases to shift; use TwoLayer with activation='linear'")

@@ -12,16 +12,16 @@ from jaxtyping import Array
 
 from firstlight._suggest import did_you_mean
 
-Model = TypeVar("Model")
+Tree = TypeVar("Tree")
 
 
-def parameter_names(model: object) -> dict[str, Array]:
+def named_parameters(model: object) -> dict[str, Array]:
     """The arrays of a model under dotted names, in the order of its fields.
 
     >>> import jax
     >>> from firstlight.models import Deep
     >>> model = Deep.init(jax.random.key(0), inputs=4, widths=(5,), outputs=3)
-    >>> {name: array.shape for name, array in parameter_names(model).items()}
+    >>> {name: array.shape for name, array in named_parameters(model).items()}
     {'weights.0': (4, 5), 'weights.1': (5, 3)}
     """
     leaves, _ = tree_flatten_with_path(eqx.filter(model, eqx.is_array))
@@ -36,10 +36,10 @@ def export_parameters(model: object) -> dict[str, np.ndarray]:
     >>> sorted(export_parameters(TwoLayer.init(jax.random.key(0), inputs=4, width=5, outputs=3)))
     ['V', 'W']
     """
-    return {name: np.ascontiguousarray(array) for name, array in parameter_names(model).items()}
+    return {name: np.ascontiguousarray(array) for name, array in named_parameters(model).items()}
 
 
-def import_parameters(model: Model, parameters: Mapping[str, np.ndarray]) -> Model:
+def import_parameters(model: Tree, parameters: Mapping[str, np.ndarray]) -> Tree:
     """A copy of `model` that holds `parameters`, with the names and shapes of `export_parameters(model)`.
 
     **Arguments:**
@@ -53,7 +53,7 @@ def import_parameters(model: Model, parameters: Mapping[str, np.ndarray]) -> Mod
     >>> bool((import_parameters(a, export_parameters(b)).W == b.W).all())
     True
     """
-    expected = parameter_names(model)
+    expected = named_parameters(model)
     _check_names(expected, parameters)
     new = [jnp.asarray(_checked(name, like, parameters[name]), like.dtype) for name, like in expected.items()]
     arrays, rest = eqx.partition(model, eqx.is_array)

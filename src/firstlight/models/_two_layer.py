@@ -1,5 +1,8 @@
 """The two-layer network of all five papers."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,6 +11,7 @@ from jaxtyping import Array, Float, Num, PRNGKeyArray
 
 from firstlight.models._activation import Activation, Elementwise, activation
 from firstlight.models._initialisation import check_sizes, draw, draw_bias
+from firstlight.models._model import HiddenUnits, Model, TaskSizes
 from firstlight.models._projection import Matrix, Projection, project
 
 
@@ -15,7 +19,7 @@ def _array_or_none(value: ArrayLike | None) -> Array | None:
     return None if value is None else jnp.asarray(value)
 
 
-class TwoLayer(eqx.Module):
+class TwoLayer(Model):
     """Ŷ = σ(XW + b)V + c, with features in rows (Li₂, Section 3).
 
     **Attributes:**
@@ -79,16 +83,58 @@ class TwoLayer(eqx.Module):
             activation=activation,
         )
 
-    def hidden(self, inputs: Projection | Matrix) -> Num[Array, "*n K"]:
+    @classmethod
+    def for_task(
+        cls,
+        task: TaskSizes,
+        key: PRNGKeyArray,
+        width: int,
+        activation: str | Elementwise | Activation = "quadratic",
+        init: str = "uniform_fan_in",
+        scale: float = 1.0,
+        bias: bool = False,
+    ) -> "TwoLayer":
+        """Draw a network with the inputs and outputs of a task.
+
+        **Arguments:**
+
+        - `task`: a `firstlight.tasks.Task`, or any object with its `inputs.dim` and `outputs`.
+        - `key`: a JAX random key; `functools.partial(TwoLayer.for_task, task, width=64)` is a function of it.
+        - `width`: number of hidden units K.
+        - `activation`, `init`, `scale`, `bias`: as in `init`.
+        """
+        return cls.init(key, task.inputs.dim, width, task.outputs, activation, init, scale, bias)
+
+    @property
+    def first(self) -> Any:
+        """W (d, K)."""
+        return self.W
+
+    @property
+    def last(self) -> Any:
+        """V (K, M)."""
+        return self.V
+
+    @property
+    def hidden_units(self) -> HiddenUnits:
+        """All weights and biases, since the outputs are a sum over the hidden units."""
+        return HiddenUnits(self.W, self.V, self.b, self.c, self.activation)
+
+    def features(self, inputs: Projection | Matrix) -> Num[Array, "*n K"]:
         """F = σ(XW + b) from X (n, d) or from the map W ↦ XW."""
         H = project(inputs, self.W)
         return self.activation(H if self.b is None else H + self.b)
 
     def apply(self, project: Projection) -> Num[Array, "*n M"]:
         """Ŷ from the map W ↦ XW, so that one-hot inputs need no dense X."""
-        Y = self.hidden(project) @ self.V
+        Y = self.features(project) @ self.V
         return Y if self.c is None else Y + self.c
 
     def __call__(self, X: Matrix) -> Num[Array, "*n M"]:
         """Ŷ = σ(XW + b)V + c for X (n, d)."""
         return self.apply(lambda W: project(X, W))
+
+    def shifted(self, shifts: Sequence[Any]) -> "TwoLayer":
+        """Return the network with the two `shifts` added to b and c, each of shape (width,) or (n, width)."""
+        biases = [shift if b is None else b + shift for b, shift in zip((self.b, self.c), shifts, strict=True)]
+        return eqx.tree_at(lambda m: [m.b, m.c], self, biases, is_leaf=lambda x: x is None)

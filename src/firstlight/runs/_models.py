@@ -4,11 +4,11 @@ import numpy as np
 
 from firstlight import models
 from firstlight.records import RunRecord, RunSpec, Store
-from firstlight.runs._resolve import Model, build_model
+from firstlight.runs._resolve import build_model
 from firstlight.runs._run import StoreLike
 
 
-def load_model(run: RunRecord | RunSpec | str, store: StoreLike, step: int | None = None) -> Model:
+def load_model(run: RunRecord | RunSpec | str, store: StoreLike, step: int | None = None) -> models.Model:
     """The network a run ended with, or the one it had at the step of a snapshot.
 
     Arguments: `run` is a record, a spec, an id or the first digits of one; `store` an open store or a path.

@@ -19,7 +19,7 @@ def check_layer_rates(spec: RunSpec, model: object) -> None:
     Traceback (most recent call last):
     firstlight.records._explain.SpecError: optimizer.layer_rates.U: this model has no parameter 'U'; it has W, V
     """
-    known = models.parameter_names(model)
+    known = models.named_parameters(model)
     unknown = [name for name in spec.optimizer.layer_rates if name not in known]
     if unknown:
         raise SpecError(

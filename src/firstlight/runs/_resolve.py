@@ -19,8 +19,6 @@ from firstlight.runs._lenses import observables, select_lenses
 from firstlight.runs._limits import check_sizes
 from firstlight.runs._names import check_layer_rates, check_stop
 
-Model = models.TwoLayer | models.Deep
-
 
 @dataclass(frozen=True)
 class Resolved:
@@ -28,7 +26,7 @@ class Resolved:
 
     spec: RunSpec
     split: tasks.Split
-    model: Model
+    model: models.Model
     lenses: tuple[flow.Lens, ...]
 
     @property
@@ -122,7 +120,7 @@ def pin(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> RunSpec:
     return spec.model_copy(update={"task": spec.task.model_copy(update={"digest": digest})})
 
 
-def build_model(spec: ModelSpec, inputs: int, outputs: int, seed: int) -> Model:
+def build_model(spec: ModelSpec, inputs: int, outputs: int, seed: int) -> models.Model:
     """The network a spec describes between `inputs` and `outputs`, drawn with a seed."""
     key = jax.random.key(seed)
     shared: dict[str, Any] = spec.model_dump(include={"activation", "init", "scale", "bias"})

@@ -32,7 +32,7 @@ def dense(model, split, activation):
     X = split.train_inputs.dense()
     Y = np.eye(split.task.outputs)[split.train_targets]
     sigma, _ = features.numpy_activation(activation)
-    weights = (model.W, model.V) if isinstance(model, models.TwoLayer) else model.weights
+    weights = (model.W, model.V) if model.hidden_units is not None else model.weights
     F = X
     for W in weights[:-1]:
         F = sigma(F @ np.asarray(W, np.float64))
@@ -107,7 +107,7 @@ def test_a_sample_of_nodes_stands_for_all():
 
     @jax.jit
     def look(net):
-        seen = lens.see_in_blocks(net, task.inputs, Y, 256, net.apply(task.inputs.project))
+        seen = lens.see_in_blocks(net.hidden_units, task.inputs, Y, 256, net.apply(task.inputs.project))
         return lens.measure(net, net, seen, Y, task.group)
 
     some = look(model)
@@ -150,8 +150,10 @@ def test_any_width_is_seen_in_few_blocks(K):
     W, V, b = (random.standard_normal(shape) for shape in ((6, K), (K, 3), (K,)))
     net = models.TwoLayer(W, V, b=b, activation="sigmoid")
     Y = np.asarray(np.eye(3)[task.targets], np.float32)
-    whole = lens.see(np.asarray(lens.last_features(net, task.inputs)), np.asarray(net.V), Y, 256)
-    blocks = lens.see_in_blocks(net, task.inputs, jax.numpy.asarray(Y), 256, net.apply(task.inputs.project))
+    whole = lens.see(np.asarray(net.features(task.inputs.project)), np.asarray(net.V), Y, 256)
+    blocks = lens.see_in_blocks(
+        net.hidden_units, task.inputs, jax.numpy.asarray(Y), 256, net.apply(task.inputs.project)
+    )
     for mine, theirs in zip(blocks, whole, strict=True):
         error = rounding(max(1, np.abs(theirs).max()), K, np.float32)
         np.testing.assert_allclose(mine, theirs, rtol=0, atol=error)

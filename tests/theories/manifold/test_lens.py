@@ -31,7 +31,7 @@ def test_by_last_layer_is_the_geometry_of_v_alone():
             for s in (0, 1)
         )
         old = models.TwoLayer(new.W, new.V + 0.1 * old.V)
-        H, V = lens.last_layer(new, split.train_inputs)
+        H, V = new.features(split.train_inputs.project), new.last
         Y = np.eye(5)[split.train_targets]
         got = jax.jit(lens.by_last_layer, static_argnums=4)(H, V, old.V, jnp.asarray(Y - H @ V), "none")
     H, V = np.asarray(H), np.asarray(V)

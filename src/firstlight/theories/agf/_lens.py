@@ -15,16 +15,6 @@ AWAKE = 1.0
 """The norm from which a neuron counts as active, as in Algorithm 1."""
 
 
-def degree(name: Any) -> float:
-    """κ − 1, the degree of σ at the origin: that of its lowest power, or 1.
-
-    >>> degree("quadratic"), degree("tanh")
-    (2.0, 1.0)
-    """
-    polynomial = activation(name).polynomial
-    return float(next((i for i, c in enumerate(polynomial) if c), 1)) if polynomial is not None else 1.0
-
-
 def waits(norm: Float[Array, " K"], rate: Float[Array, " K"], kappa: float) -> Float[Array, " K"]:
     r"""How long each dormant neuron still takes to norm one at its present utility, infinite where it does not grow.
 
@@ -50,7 +40,7 @@ def observe(ctx: Context) -> dict[str, Array]:
     return {
         "agf.active": jnp.sum(~dormant).astype(norm.dtype),
         "agf.largest_dormant": jnp.max(jnp.where(dormant, norm, 0.0)),
-        "agf.wait": jnp.min(waits(norm, -down / norm2, 1 + degree(ctx.model.activation))),
+        "agf.wait": jnp.min(waits(norm, -down / norm2, 1.0 + ctx.model.activation.homogeneity_at_zero)),
     }
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from firstlight import features, flow
-from firstlight.models import parameter_names
+from firstlight.models import named_parameters
 from firstlight.records import FigureData, RunRecord, RunSpec, figure
 from firstlight.theories.fact._networks import output_cotangents, weight_matrices
 from firstlight.theories.fact._thin import Thin
@@ -27,7 +27,7 @@ def observe(ctx: flow.Context) -> dict[str, Array]:
     Alignments do not depend on λ, which an observable does not know; AGOP is that of one random ±1 projection of
     the outputs per sample, without bias.
     """
-    gradients = parameter_names(ctx.gradients)
+    gradients = named_parameters(ctx.gradients)
     outputs, pull = output_cotangents(ctx.model, ctx.train_inputs)
     (deltas,) = pull(jax.grad(lambda o: flow.objective(o, ctx.train_targets, ctx.loss))(outputs))
     signs = jax.random.rademacher(jax.random.fold_in(jax.random.key(0), ctx.step), outputs.shape, outputs.dtype)

@@ -11,9 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from firstlight import features, flow
-from firstlight.models import Deep, TwoLayer, parameter_names
-
-Model = TwoLayer | Deep
+from firstlight.models import Model, named_parameters
 
 
 def weight_matrices(model: Model) -> dict[str, Array]:
@@ -24,7 +22,7 @@ def weight_matrices(model: Model) -> dict[str, Array]:
     >>> list(weight_matrices(TwoLayer.init(jax.random.key(0), inputs=4, width=5, outputs=3)))
     ['W', 'V']
     """
-    return {name: array for name, array in parameter_names(model).items() if array.ndim == 2}
+    return {name: array for name, array in named_parameters(model).items() if array.ndim == 2}
 
 
 def output_cotangents(model: Model, inputs: Any) -> tuple[Array, Any]:
@@ -37,15 +35,7 @@ def output_cotangents(model: Model, inputs: Any) -> tuple[Array, Any]:
     zeros = [jnp.zeros((n, width), model_dtype(model)) for width in widths]
 
     def shifted(shifts: list[Array]) -> Array:
-        if isinstance(model, TwoLayer):
-            old = [model.b, model.c]
-            where = lambda m: [m.b, m.c]  # noqa: E731
-        else:
-            old = list(model.biases) if model.biases is not None else [None] * len(shifts)
-            where = lambda m: m.biases  # noqa: E731
-        new = [shift if b is None else b + shift for b, shift in zip(old, shifts, strict=True)]
-        replaced = eqx.tree_at(where, model, new if isinstance(model, TwoLayer) else tuple(new), is_leaf=_is_none)
-        return replaced.apply(inputs.project)
+        return model.shifted(shifts).apply(inputs.project)
 
     return jax.vjp(shifted, zeros)
 
@@ -53,10 +43,6 @@ def output_cotangents(model: Model, inputs: Any) -> tuple[Array, Any]:
 def model_dtype(model: Model) -> Any:
     """The type of the model's weights."""
     return next(iter(weight_matrices(model).values())).dtype
-
-
-def _is_none(x: Any) -> bool:
-    return x is None
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +84,7 @@ def layer_features(
         units = jnp.eye(outputs.shape[1], dtype=outputs.dtype)
         (jacobian,) = jax.vmap(lambda unit: pull(jnp.broadcast_to(unit, outputs.shape)))(units)
         whole = eqx.filter_grad(lambda m: flow.objective(m.apply(inputs.project), targets, loss))(model)
-        gradients = parameter_names(whole)
+        gradients = named_parameters(whole)
         own = outputs.shape[0] if loss.reduction == "mean" else 1
         found = {}
         for (name, W), delta, J in zip(weight_matrices(model).items(), deltas, jacobian, strict=True):

@@ -16,10 +16,8 @@ from jaxtyping import Array, Float
 from firstlight import flow
 from firstlight.features import centred, dominates, irrep_content, node_shares, purity
 from firstlight.groups import Group
-from firstlight.models import Activation, Deep, TwoLayer
+from firstlight.models import HiddenUnits, Model
 from firstlight.tasks import Split, Task
-
-Model = TwoLayer | Deep
 
 SAMPLED = 256
 """Nodes, and samples, on which quantities of pairs are taken: 32,640 pairs are plenty, and all would be dear."""
@@ -32,16 +30,6 @@ BLOCK = 128
 
 FLOOR, CEILING = 1e-3, 1e6
 """Least and largest ridge of the repulsion coefficients, in units of the mean ‖f̃_j‖², so that float32 can invert."""
-
-
-def layers(model: Model) -> tuple[Any, Any]:
-    """W, the weights that see the input, and V, those that make the output."""
-    return (model.W, model.V) if isinstance(model, TwoLayer) else (model.weights[0], model.weights[-1])
-
-
-def last_features(model: Model, inputs: Any) -> Float[Array, "n K"]:
-    """F, the activations of the last hidden layer."""
-    return model.hidden(inputs.project) if isinstance(model, TwoLayer) else model.hidden_states(inputs.project)[-1]
 
 
 class Seen(NamedTuple):
@@ -64,7 +52,7 @@ def see(F: Float[Any, "n K"], V: Float[Any, "K M"], Y: Float[Any, "n M"], sample
 
 
 def see_in_blocks(
-    model: TwoLayer, inputs: Any, Y: Float[Array, "n M"], sampled: int, outputs: Float[Array, "n M"]
+    units: HiddenUnits, inputs: Any, Y: Float[Array, "n M"], sampled: int, outputs: Float[Array, "n M"]
 ) -> Seen:
     """As `see`, with the activations of one block of nodes at a time, which stay in cache: half the time.
 
@@ -72,32 +60,32 @@ def see_in_blocks(
 
     Blocks are of equal width; where K is no multiple of it, nodes without weights fill the last one up.
     """
-    W = model.W
+    W = units.W
     (d, K), n = W.shape, len(Y)
     count = -(-K // BLOCK)
     width = -(-K // count)
     filled = lambda A, axis: jnp.pad(A, [(0, count * width - K if i == axis else 0) for i in range(A.ndim)])  # noqa: E731
     blocks = (
         filled(W, 1).reshape(d, count, width).transpose(1, 0, 2),
-        None if model.b is None else filled(model.b, 0).reshape(count, width),
+        None if units.b is None else filled(units.b, 0).reshape(count, width),
     )
     Y_tilde = centred(Y)
 
     def reduce(block: Any) -> tuple[Array, Array]:
         W_block, b = block
-        F = _activate(model, inputs.project(W_block), b)
+        F = _activate(units, inputs.project(W_block), b)
         return Y_tilde.T @ F, F.mean(0)
 
     correlations, mean = jax.lax.map(reduce, blocks)
     columns, rows = _choice(K, min(sampled, K)), _choice(n, min(sampled, n))
-    nodes = _activate(model, inputs.project(W[:, columns]), None if model.b is None else model.b[columns])
-    samples = _activate(model, inputs.take(rows).project(W), model.b)
+    nodes = _activate(units, inputs.project(W[:, columns]), None if units.b is None else units.b[columns])
+    samples = _activate(units, inputs.take(rows).project(W), units.b)
     together = correlations.transpose(1, 0, 2).reshape(Y.shape[1], count * width)
     return Seen(outputs, together[:, :K], mean.reshape(-1)[:K], nodes, samples)
 
 
-def _activate(model: TwoLayer, H: Array, b: Array | None) -> Array:
-    return model.activation(H if b is None else H + b)
+def _activate(units: HiddenUnits, H: Array, b: Array | None) -> Array:
+    return units.activation(H if b is None else H + b)
 
 
 def _tiny(A: Any) -> float:
@@ -153,19 +141,6 @@ def repulsion(G: Float[Any, "s s"], eta: Any) -> Any:
     return xp.mean(xp.sqrt(squares) / xp.maximum(b * xp.sqrt(xp.maximum(g, 0.0)), xp.sqrt(xp.asarray(_tiny(G)))))
 
 
-def degree(sigma: Activation) -> int | None:
-    """q with σ(cx) = c^q σ(x) for c > 0, or None.
-
-    >>> from firstlight.models import activation
-    >>> degree(activation("quadratic")), degree(activation("relu")), degree(activation("silu"))
-    (2, 1, None)
-    """
-    if sigma.polynomial is not None:
-        powers = [i for i, c in enumerate(sigma.polynomial) if c]
-        return powers[0] if len(powers) == 1 else None
-    return 1 if sigma.name == "relu" or sigma.name.startswith("leaky_relu") else None
-
-
 def measure(
     model: Model,
     previous: Model | None,
@@ -185,7 +160,7 @@ def measure(
     kept, None for all.
     """
     xp, C = Y.__array_namespace__(), seen.correlations
-    W, V = (xp.asarray(A) for A in layers(model))
+    W, V = xp.asarray(model.first), xp.asarray(model.last)
     Y, fitted = centred(Y), centred(seen.fitted)
     R = Y - fitted
     norm = xp.sqrt(xp.maximum(xp.sum((R.T @ R) * (V.T @ V)), 0.0))
@@ -195,13 +170,13 @@ def measure(
     values = {
         "li2.G_F": norm,
         "li2.alignment": xp.sum((R.T @ Y) * (C @ V).T) / xp.maximum(norm * ideal, _tiny(V)),
-        "li2.energy": xp.sum(shares * energies) if isinstance(model, TwoLayer) else xp.mean(energies),
+        "li2.energy": xp.mean(energies) if model.hidden_units is None else xp.sum(shares * energies),
         "li2.energies": energies[:shown],
         "li2.ridge": ridge,
         **_pairs(seen, ridge),
     }
     if previous is not None:
-        W_before, V_before = (xp.asarray(A) for A in layers(previous))
+        W_before, V_before = xp.asarray(previous.first), xp.asarray(previous.last)
         values |= {"li2.step_V": cosine_distance(V, V_before), "li2.step_W": cosine_distance(W, W_before)}
     if group is None or W.shape[0] % group.order:
         return values
@@ -218,7 +193,8 @@ def _energies(model: Model, W: Any, C: Float[Any, "M K"]) -> Float[Any, " K"]:
     """E(w_j/‖w_j‖) where σ is homogeneous, E(w_j) elsewhere and above the first layer."""
     xp = C.__array_namespace__()
     energies = 0.5 * xp.sum(C**2, axis=0)
-    if not isinstance(model, TwoLayer) or model.b is not None or (q := degree(model.activation)) is None:
+    units = model.hidden_units
+    if units is None or units.b is not None or (q := units.activation.homogeneity) is None:
         return energies
     return energies / xp.maximum(xp.sum(W**2, axis=0), _tiny(C) ** 0.25) ** q
 
@@ -247,19 +223,19 @@ def _choice(total: int, count: int) -> np.ndarray:
 def observe(ctx: flow.Context) -> dict[str, Array]:
     """The observable of the lens: `measure` on the training rows, pairs on at most `SAMPLED` nodes and samples."""
     model, inputs = ctx.model, ctx.train_inputs
-    Y = flow.target_matrix(ctx.train_targets, ctx.task.outputs, layers(model)[1].dtype)
-    if isinstance(model, TwoLayer):
-        seen = see_in_blocks(model, inputs, Y, SAMPLED, ctx.train_outputs)
+    Y = flow.target_matrix(ctx.train_targets, ctx.task.outputs, model.last.dtype)
+    if (units := model.hidden_units) is not None:
+        seen = see_in_blocks(units, inputs, Y, SAMPLED, ctx.train_outputs)
     else:
-        seen = see(last_features(model, inputs), layers(model)[1], Y, SAMPLED)
+        seen = see(model.features(inputs.project), model.last, Y, SAMPLED)
     return measure(model, ctx.previous, seen, Y, ctx.task.group)
 
 
 def observe_exactly(ctx: flow.Context) -> dict[str, Array]:
     """As `observe`, with all pairs of nodes and of samples: as dear as many training steps at K = n = 2048."""
-    V = layers(ctx.model)[1]
+    V = ctx.model.last
     Y = flow.target_matrix(ctx.train_targets, ctx.task.outputs, V.dtype)
-    seen = see(last_features(ctx.model, ctx.train_inputs), V, Y)
+    seen = see(ctx.model.features(ctx.train_inputs.project), V, Y)
     return measure(ctx.model, ctx.previous, seen, Y, ctx.task.group, None)
 
 
@@ -280,7 +256,7 @@ def read(model: Model, data: Task | Split, *, previous: Model | None = None) -> 
     """
     task = data.task if isinstance(data, Split) else data
     rows = data.train if isinstance(data, Split) else np.arange(len(task))
-    d, outputs = layers(model)[0].shape[0], layers(model)[1].shape[1]
+    d, outputs = model.first.shape[0], model.last.shape[1]
     if d != task.inputs.dim:
         raise ValueError(
             f"the model takes inputs of dimension {d}, the task {task.name} has {task.inputs.dim}; weights are "
@@ -296,6 +272,6 @@ def read(model: Model, data: Task | Split, *, previous: Model | None = None) -> 
     with jax.enable_x64(True):
         wide = lambda m: jax.tree.map(lambda a: jnp.asarray(a, jnp.float64), m)  # noqa: E731
         now, then = wide(model), None if previous is None else wide(previous)
-        F = np.asarray(last_features(now, task.inputs.take(rows)))
-    values = measure(now, then, see(F, np.asarray(layers(now)[1]), Y), Y, task.group, None)
+        F = np.asarray(now.features(task.inputs.take(rows).project))
+    values = measure(now, then, see(F, np.asarray(now.last), Y), Y, task.group, None)
     return {name: v if np.ndim(v) else float(v) for name, v in values.items()}

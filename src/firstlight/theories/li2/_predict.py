@@ -15,7 +15,6 @@ from firstlight.models import Activation
 from firstlight.models import activation as named_activation
 from firstlight.theories.li2._boundary import locate_boundary
 from firstlight.theories.li2._kernel import c1_group_table
-from firstlight.theories.li2._observe import degree
 from firstlight.theories.li2._reconstruction import nodes_needed
 
 MEASURED_CONSTANTS = {7: 1.79, 11: 2.17, 17: 2.27, 23: 2.53, 31: 2.57, 41: 2.84, 61: 3.17, 101: 3.51, 127: 3.64}
@@ -154,7 +153,7 @@ def predict(
     found = tuple(sorted(((m.component.label, m.energy) for m in maxima(group)), key=lambda pair: -pair[1]))
     chances = {
         "activation": 0.0 if c1_group_table(activation) < 1e-9 else 1.0,
-        "strong": _not_too_strong(eta, degree(sigma)),
+        "strong": _not_too_strong(eta, sigma.homogeneity),
         "weak": _not_too_weak(eta, n, K),
         "width": _above(K / (NARROW * nodes), 0.25),
         "samples": _above(n / n50, error),

@@ -16,10 +16,9 @@ from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int
 
 from firstlight import flow
-from firstlight.models import Deep, TwoLayer
+from firstlight.models import Model
 from firstlight.records import FigureData, RunRecord, RunSpec, figure
 
-Model = TwoLayer | Deep
 Pairs = Callable[[Array, Array], Array]
 
 MEASURED = ("manifold.distance", "manifold.tangential", "manifold.descent")
@@ -46,13 +45,6 @@ def is_measured(step: Int[Array, ""] | int) -> Bool[Array, ""]:
     # Multiples of the golden ratio are evenly spread over the unit interval.
     scattered = (step.astype(jnp.uint32) * jnp.uint32(2654435769)) < jnp.uint32(2**27)
     return (step == 0) | is_round | scattered
-
-
-def last_layer(model: Model, inputs: Any) -> tuple[Array, Array]:
-    """H (n, K), what the last layer sees, and its weights V (K, M)."""
-    if isinstance(model, TwoLayer):
-        return model.hidden(inputs.project), model.V
-    return model.hidden_states(inputs.project)[-1], model.weights[-1]
 
 
 def _projected(A: Float[Array, "n M"], projection: str) -> Float[Array, "n M"]:
@@ -120,7 +112,7 @@ def by_all_weights(model: Model, previous: Model, outputs: Callable[[Any], Array
 
 def observe(ctx: flow.Context) -> dict[str, Array]:
     """‖θ‖² at every recorded step, and at the few measured ones the distance and the two shares of the last step."""
-    H, V = last_layer(ctx.model, ctx.train_inputs)
+    H, V = ctx.model.features(ctx.train_inputs.project), ctx.model.last
     n, K = H.shape
     projection = ctx.loss.projection
 
@@ -131,7 +123,7 @@ def observe(ctx: flow.Context) -> dict[str, Array]:
         Y = flow.target_matrix(ctx.train_targets, V.shape[1], V.dtype)
         residual = _projected(Y, projection) - outputs(ctx.model)
         if n <= K:
-            return by_last_layer(H, V, last_layer(ctx.previous, ctx.train_inputs)[1], residual, projection)
+            return by_last_layer(H, V, ctx.previous.last, residual, projection)
         return by_all_weights(ctx.model, ctx.previous, outputs, residual)
 
     def left_out() -> dict[str, Array]:

@@ -111,6 +111,6 @@ def deep_features(model: Deep, inputs: Inputs) -> tuple[Any, Callable[[Any], Flo
         last = model.weights[-1].astype(weights[0].dtype)
         full = None if biases is None else (*biases, jnp.zeros(last.shape[1], last.dtype))
         whole = Deep((*weights, last), full, model.activation, model.residual)
-        return whole.hidden_states(inputs.project)[-1]
+        return whole.features(inputs.project)
 
     return jax.tree.map(np.asarray, below), features
