@@ -93,7 +93,8 @@ def test_residualised_labels_ignore_what_depends_on_one_factor():
 
 
 def test_errors_name_the_shape_and_the_fix():
-    with pytest.raises(ValueError, match=re.escape("nodes on Z5 have 10 weights, one column each, got shape (5, 2)")):
+    shape = "hidden units on Z5 have 10 weights, one column each, got shape (5, 2)"
+    with pytest.raises(ValueError, match=re.escape(shape)):
         features.energy(np.ones((5, 2)), groups.cyclic(5))
     with pytest.raises(ValueError, match="rows must be pairs gM"):
         features.energy(np.ones(10), groups.cyclic(5), rows=np.array([25]))

@@ -194,7 +194,9 @@ def test_a_start_without_energy_stays_and_has_not_converged(name):
 def test_shapes_are_checked_before_anything_is_transformed():
     for rows in (None, np.arange(25)):
         E = features.GroupEnergy(groups.cyclic(5), rows=rows)
-        with pytest.raises(ValueError, match=r"nodes on Z5 have 10 weights, one column each, got shape \(7, 2\)"):
+        with pytest.raises(
+            ValueError, match=r"hidden units on Z5 have 10 weights, one column each, got shape \(7, 2\)"
+        ):
             features.ascend(E, np.ones((7, 2)))
 
 

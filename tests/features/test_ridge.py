@@ -68,7 +68,7 @@ def test_errors_say_what_to_do():
         features.ridge(F, Y, -1.0)
     with pytest.raises(ValueError, match="eta must be positive"):
         features.ridge_gradient(F, Y, 0.0)
-    with pytest.raises(ValueError, match="transpose so that nodes are columns"):
+    with pytest.raises(ValueError, match="transpose so that hidden units are columns"):
         features.irrep_content(np.ones((7, 2)), groups.cyclic(5))
     with pytest.raises(ValueError, match='form must be "nodes", "samples" or None for the smaller, got \'node\''):
         features.ridge_gradient(F, Y, 1.0, form="node")

@@ -1,6 +1,14 @@
 """What was learned: feature matrices and their alignments, the energy whose maxima are features, irreps in weights.
 
-Nothing here imports JAX; functions of arrays take those of NumPy, JAX and torch alike.
+There are two kinds of functions. The array types in a signature show which kind it is:
+
+- `Any` arrays: NumPy, JAX and torch. The result is an array of the same library; JAX arrays may be traced by `jit`,
+  except where a `float` is returned. These are the feature matrices, their powers and alignments, ridge solutions,
+  and the irrep content of weights.
+- `np.ndarray`: NumPy only. These are the energy, its gradient, Hessian, curvature and maxima, ascents, the census, and
+  the values expected by chance. They rest on group Fourier transforms, which are NumPy's.
+
+Importing this package imports neither JAX nor torch.
 
 >>> from firstlight import features, groups
 >>> [round(m.energy, 3) for m in features.maxima(groups.symmetric(4))]

@@ -13,19 +13,27 @@ from firstlight.groups import Group, fourier, inverse_fourier
 LARGEST_STEP = 16.0
 
 PATIENCE, PROGRESS = 50, 1e-10
-"""An ascent makes no progress when E rises by less than this share of itself over so many steps; within them τ can be
-halved from its largest value to 1e-14."""
+"""An ascent has stalled if `PATIENCE` steps raise E by less than the fraction `PROGRESS`. In 50 steps τ can be halved
+from its largest value to 1e-14."""
 
 KINK_RADII = (1e-3, 1e-5, 1e-7)
-"""How far around a stalled node gradients are taken."""
+"""Radii around a stalled point at which gradients are sampled."""
 
 VANISHING = 1e-28
-"""An energy of a unit node that is zero but for rounding."""
+"""Energies up to this are zero up to rounding, at ‖w‖ = 1."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ascent:
-    """Where ascents ended: nodes as columns, their energies, which of them came to rest, and the steps taken."""
+    """The end points of ascents.
+
+    **Attributes:**
+
+    - `W`: (2M, K) end points, one hidden unit per column.
+    - `energy`: (K,) energy of every end point.
+    - `converged`: (K,) whether the ascent reached a maximum.
+    - `steps`: number of steps taken.
+    """
 
     W: Weights
     energy: Float[np.ndarray, " K"]
@@ -34,7 +42,7 @@ class Ascent:
 
 
 def random_starts(group: Group, count: int, seed: int) -> Float[np.ndarray, "twoM count"]:
-    """Nodes drawn uniformly from the unit sphere, as columns.
+    """Draw hidden units uniformly from the unit sphere, as columns.
 
     >>> from firstlight.groups import cyclic
     >>> random_starts(cyclic(5), 3, seed=0).shape
@@ -47,25 +55,25 @@ def random_starts(group: Group, count: int, seed: int) -> Float[np.ndarray, "two
 def ascend(
     E: GroupEnergy, W: Weights, *, steps: int = 2000, tolerance: float = 1e-9, fitted: Collection[int] = ()
 ) -> Ascent:
-    r"""Follow ∇E on the unit sphere from every column of W until each rests at a maximum.
+    r"""Follow ∇E on the unit sphere from every column of W to a maximum.
 
     $$w \leftarrow \frac{w + \tau\nabla E/(w\cdot\nabla E)}{\|\cdot\|}$$
 
-    where at a maximum τ = 1 halves what lies in other irreps. Over the whole table with quadratic σ all of it
-    happens in the Fourier domain, where one step costs O(M) for an Abelian group; otherwise τ grows
-    while the energy does and is halved, for that node alone, when it would fall.
+    Near a maximum, a step with τ = 1 halves the part of w in other irreps. Over the whole table with quadratic σ all
+    steps are taken in the Fourier domain, at a cost of O(M) each for an Abelian group. Otherwise every hidden unit has
+    its own τ, which grows while the energy rises and is halved when the energy would fall.
 
     **Arguments:**
 
     - `E`: the energy.
-    - `W`: (2M, K) starts, of any norm but zero.
-    - `steps`: at most so many.
-    - `tolerance`: at rest when ‖∇E − (w·∇E)w‖ ≤ tolerance · |w·∇E|, or when `PATIENCE` steps in a row, long or
-      short, did not raise E by `PROGRESS` of itself, nor does the shortest combination of the gradients
-      around: so end ascents at a kink of σ, where ∇E does not vanish. A node at which E = 0 has nothing to
-      follow: it stays, and has not converged.
-    - `fitted`: irreps, as places in `group.irreps()`, whose share is left out of E (E_S of Li₂, Theorem 7); only
-      over the whole table with quadratic σ.
+    - `W`: (2M, K) starts, with norms above 0.
+    - `steps`: maximal number of steps.
+    - `tolerance`: an ascent has converged if ‖∇E − (w·∇E)w‖ ≤ tolerance · |w·∇E|. It has also converged if it stalled
+      (`PATIENCE` steps without a rise of E by the fraction `PROGRESS`) and gradient sampling finds no higher point:
+      this happens at a kink of σ, where ∇E does not vanish. A start with E = 0 has no gradient: it stays, and does not
+      count as converged.
+    - `fitted`: indices in `group.irreps()` of irreps that are left out of E (E_S of Li₂, Theorem 7); only over the
+      whole table with quadratic σ.
 
     >>> from firstlight.groups import quaternion
     >>> E = GroupEnergy(quaternion())
@@ -81,7 +89,7 @@ def ascend(
     if not ((norms > 0) & np.isfinite(norms)).all():
         raise ValueError("starts are columns of W (2M, K) with a norm above 0; draw them with random_starts")
     if E.cross_term == 0:
-        raise ValueError(f"E vanishes over a whole table for σ = {E.activation!r}; take one with an x² term")
+        raise ValueError(f"E vanishes over a whole table for σ = {E.activation!r}; choose a σ with an x² term")
     if E.cross_term is not None:
         return _ascend_blocks(E, W / norms, steps, tolerance, fitted)
     if fitted:
@@ -90,7 +98,7 @@ def ascend(
 
 
 def _ascend_samples(E: GroupEnergy, W: Weights, steps: int, tolerance: float) -> Ascent:
-    """By gradients over the sampled pairs, with a step size per node that is halved when the energy would fall."""
+    """Ascend by gradients over the sampled pairs, with a step size per hidden unit."""
     W = W.copy()
     K = W.shape[1]
     value, gradient = E.gradient(W)
@@ -113,14 +121,15 @@ def _ascend_samples(E: GroupEnergy, W: Weights, steps: int, tolerance: float) ->
         converged[moving[rest]] = True
         moving = moving[~rest]
         w, g = W[:, moving], gradient[:, moving]
-        # Where σ is not homogeneous w·∇E may be small or negative; ‖∇E‖ then sets the length of the step.
+        # If σ is not homogeneous, w·∇E may be small or negative; ‖∇E‖ then sets the length of the step.
         along = np.maximum((w * g).sum(axis=0), 0.25 * np.linalg.norm(g, axis=0))
         trial = w + tau[moving] * g / along
         trial /= np.linalg.norm(trial, axis=0)
         trial_value, trial_gradient = E.gradient(trial)
         better = trial_value >= value[moving] * (1 - 1e-14)
-        kept = moving[better]
-        W[:, kept], value[kept], gradient[:, kept] = trial[:, better], trial_value[better], trial_gradient[:, better]
+        accepted = moving[better]
+        W[:, accepted], value[accepted] = trial[:, better], trial_value[better]
+        gradient[:, accepted] = trial_gradient[:, better]
         tau[moving] = np.where(better, np.minimum(LARGEST_STEP, 1.5 * tau[moving]), 0.5 * tau[moving])
         risen = value[moving] > mark[moving] * (1 + PROGRESS)
         mark[moving] = np.where(risen, value[moving], mark[moving])
@@ -129,10 +138,10 @@ def _ascend_samples(E: GroupEnergy, W: Weights, steps: int, tolerance: float) ->
 
 
 def _along_a_kink(E: GroupEnergy, w: Float[np.ndarray, " twoM"], value: float) -> Float[np.ndarray, " twoM"] | None:
-    """A higher point near w, along the shortest convex combination of gradients around it, or None if there is none.
+    """Return a higher point near w, or None, by gradient sampling (Burke, Lewis and Overton, 2005).
 
-    Where σ has kinks an ascent along ∇E crosses them to and fro and gets stuck; that combination is the steepest
-    ascent along the kinks, and vanishes at a maximum (Burke, Lewis and Overton, 2005, gradient sampling).
+    At a kink of σ an ascent along ∇E crosses the kink back and forth and stalls. The shortest convex combination of
+    gradients around w is the direction of steepest ascent along the kink; it vanishes at a maximum.
     """
     rng, start = np.random.default_rng(0), value
     for radius in KINK_RADII:
@@ -148,7 +157,7 @@ def _along_a_kink(E: GroupEnergy, w: Float[np.ndarray, " twoM"], value: float) -
 def _beyond_kinks(
     E: GroupEnergy, w: Float[np.ndarray, " twoM"], radius: float, rng: np.random.Generator
 ) -> Float[np.ndarray, "twoM six"]:
-    """Points at several distances from w, of the order of the radius, along that combination."""
+    """Return points at several distances from w along the shortest convex combination of gradients around w."""
     from scipy.optimize import nnls
 
     around = rng.standard_normal((len(w), 2 * len(w)))
@@ -156,7 +165,7 @@ def _beyond_kinks(
     G = E.gradient(around / np.linalg.norm(around, axis=0))[1]
     G = G - w[:, None] * (w @ G)
     size = np.linalg.norm(G, axis=0).max()
-    # Σλ = 1 with a large weight, beside the least ‖Gλ‖ over λ ≥ 0.
+    # Minimise ‖Gλ‖ over λ ≥ 0; the constraint Σλ = 1 is a row with a large weight.
     share = nnls(np.vstack([G / size, np.full(G.shape[1], 1e3)]), np.append(np.zeros(len(w)), 1e3))[0]
     d = G @ share
     lengths = radius * np.array([100.0, 10.0, 3.0, 1.0, 0.3, 0.1])
@@ -165,14 +174,14 @@ def _beyond_kinks(
 
 
 Blocks = list[Complex[np.ndarray, "..."]]
-"""One (2, K, irreps, d, d) array per dimension d: both halves of K nodes."""
+"""One (2, K, irreps, d, d) array per dimension d: both halves of K hidden units."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Frame:
-    """Fourier blocks of both halves a and b, irreps of one dimension stacked, one of each conjugate pair kept.
+    """Fourier blocks of both halves a and b: irreps of equal dimension stacked, one irrep of each conjugate pair.
 
-    In the scaled blocks A = √(m d/M) â, with m = 2 for a complex pair and 1 else, ‖w‖² is the sum of squares over
+    In the scaled blocks A = √(m d/M) â, with m = 2 for a complex pair and 1 otherwise, ‖w‖² is the sum of squares over
     both halves, and E ∝ Σ_k ‖B_k A_k‖² / m_k d_k.
     """
 
@@ -182,16 +191,16 @@ class _Frame:
 
     @classmethod
     def of(cls, group: Group, fitted: Collection[int] = ()) -> "_Frame":
-        known = group.irreps()
-        closed = set(fitted) | {known[k].conjugate for k in fitted}
-        kept = [rho for rho in known if not rho.is_trivial and rho.index <= rho.conjugate and rho.index not in closed]
-        if not kept:
-            raise ValueError(f"every irrep of {group.name} is fitted, so nothing of E is left; leave one out of fitted")
-        dims = sorted({rho.dim for rho in kept})
-        members = [[rho for rho in kept if rho.dim == d] for d in dims]
-        twice = [np.array([1.0 if rho.index == rho.conjugate else 2.0 for rho in some]) for some in members]
-        scales = [np.sqrt(m * d / group.order)[:, None, None] for m, d in zip(twice, dims, strict=True)]
-        return cls(group, [np.array([rho.index for rho in some]) for some in members], scales)
+        irreps = group.irreps()
+        closed = set(fitted) | {irreps[k].conjugate for k in fitted}
+        free = [rho for rho in irreps if not rho.is_trivial and rho.index <= rho.conjugate and rho.index not in closed]
+        if not free:
+            raise ValueError(f"every irrep of {group.name} is fitted, so E is zero; remove one irrep from fitted")
+        dims = sorted({rho.dim for rho in free})
+        by_dim = [[rho for rho in free if rho.dim == d] for d in dims]
+        multiplicities = [np.array([1.0 if rho.index == rho.conjugate else 2.0 for rho in same]) for same in by_dim]
+        scales = [np.sqrt(m * d / group.order)[:, None, None] for m, d in zip(multiplicities, dims, strict=True)]
+        return cls(group, [np.array([rho.index for rho in same]) for same in by_dim], scales)
 
     def split(self, W: Weights) -> Blocks:
         blocks = fourier(self.group, W.reshape(2, self.group.order, -1).swapaxes(1, 2))
@@ -210,7 +219,7 @@ class _Frame:
 
 
 def _ascend_blocks(E: GroupEnergy, W: Weights, steps: int, tolerance: float, fitted: Collection[int]) -> Ascent:
-    """The same ascent in Fourier blocks, where E is a sum over irreps; nodes at rest leave the batch."""
+    """Ascend in Fourier blocks, where E is a sum over irreps; converged hidden units leave the batch."""
     frame = _Frame.of(E.group, fitted)
     X = frame.split(W)
     alive = _total(X, [_block_gradient(x, s) for x, s in zip(X, frame.scales, strict=True)]) > VANISHING
@@ -248,6 +257,6 @@ def _block_gradient(x: Complex[np.ndarray, "two K k d d"], s: Float[np.ndarray, 
 
 
 def _total(X: Blocks, Y: Blocks) -> Float[np.ndarray, " K"]:
-    """Re⟨x, y⟩ of every node, summed over all blocks of both halves."""
+    """Return Re⟨x, y⟩ of every hidden unit, summed over all blocks of both halves."""
     products = [np.real(x) * np.real(y) + np.imag(x) * np.imag(y) for x, y in zip(X, Y, strict=True)]
     return np.sum([p.sum(axis=(0, 2, 3, 4)) for p in products], axis=0)

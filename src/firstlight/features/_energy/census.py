@@ -1,4 +1,4 @@
-"""Which maxima of the energy random starts reach, and how the energy curves there."""
+"""The maxima of the energy that random starts reach, and the curvature of the energy there."""
 
 import numpy as np
 import pandas as pd
@@ -17,16 +17,17 @@ ZERO = 1e-6
 def energy_hessian(
     w: Float[np.ndarray, " twoM"], group: Group, basis: Float[np.ndarray, "M s"] | None = None
 ) -> Float[np.ndarray, "m m"]:
-    r"""∇²E of E = 2‖t‖², t = a ∗ b − mean, at w = [a; b], over the whole table with σ = x².
+    r"""Return ∇²E at w = [a; b], for E = 2‖t‖², t = a ∗ b − mean: the whole table with σ = x².
 
     $$\nabla^2 E = 4\begin{pmatrix} L^\top L & L^\top R + T \\ \cdot & R^\top R\end{pmatrix}, \quad
       L_{hg} = \partial t_h/\partial a_g,\; R_{hg} = \partial t_h/\partial b_g,\; T_{gg'} = t(gg').$$
 
     **Arguments:**
 
-    - `w`: (2M,) the node.
-    - `group`: of order M.
-    - `basis`: (M, s) orthonormal columns; the Hessian is then that in these coordinates of both halves, m = 2s.
+    - `w`: (2M,) weights of a hidden unit.
+    - `group`: group of order M.
+    - `basis`: (M, s) orthonormal columns; the Hessian is then in these coordinates of both halves, m = 2s. By default
+      m = 2M.
 
     >>> import numpy as np
     >>> from firstlight.features import energy_gradient
@@ -48,10 +49,10 @@ def energy_hessian(
 
 
 def curvature(w: Float[np.ndarray, " twoM"], group: Group) -> Float[np.ndarray, " m"]:
-    """Eigenvalues of the Hessian of E on the unit sphere at the critical point w/‖w‖, ascending; m = 2M − 1.
+    """Return the eigenvalues of the Hessian of E on the unit sphere at the critical point w/‖w‖, ascending; m = 2M − 1.
 
-    They are those of ∇²E − (w·∇E) on the tangent space. Where w lies in one component, ∇²E vanishes on all others,
-    which then need no decomposition.
+    They are the eigenvalues of ∇²E − (w·∇E) on the tangent space. If w lies in one component, ∇²E vanishes on all
+    others, and only this component is decomposed.
 
     >>> from firstlight.features import maxima
     >>> from firstlight.groups import cyclic
@@ -65,7 +66,7 @@ def curvature(w: Float[np.ndarray, " twoM"], group: Group) -> Float[np.ndarray, 
     H = energy_hessian(w, group, basis)
     v = np.concatenate([w[:M] @ basis, w[M:] @ basis])
     along = v @ H @ v / 3
-    # The normal direction is moved below all others, then left out.
+    # Shift the normal direction below all other eigenvalues, so that it can be dropped.
     normal = -(np.abs(H).sum(axis=1).max() + 2 * abs(along) + 1)
     P = np.eye(len(v)) - np.outer(v, v)
     tangent = P @ (H - along * np.eye(len(v))) @ P + normal * np.outer(v, v)
@@ -74,7 +75,7 @@ def curvature(w: Float[np.ndarray, " twoM"], group: Group) -> Float[np.ndarray, 
 
 
 def signature(w: Float[np.ndarray, " twoM"], group: Group) -> Int[np.ndarray, "3"]:
-    """How many eigenvalues of `curvature` are positive, zero and negative, at w of any norm but zero.
+    """Count the positive, zero and negative eigenvalues of `curvature`, at w of any norm above 0.
 
     >>> from firstlight.features import maxima
     >>> from firstlight.groups import quaternion
@@ -95,15 +96,15 @@ def _unit(w: Float[np.ndarray, " twoM"]) -> Float[np.ndarray, " twoM"]:
 
 
 def census(group: Group, starts: int = 100, seed: int = 0, *, curved: int | None = None) -> pd.DataFrame:
-    """Ascend E from random starts and say of each where it ended, beside what theory predicts there.
+    """Ascend E from random starts and compare each end point with the maximum that theory predicts.
 
     **Arguments:**
 
-    - `group`: of order M; the energy is that of σ = x² over the whole table.
+    - `group`: group of order M; the energy has σ = x² over the whole table.
     - `starts`: number of ascents.
-    - `seed`: of the starts.
-    - `curved`: at how many ends per component to find the eigenvalues of the Hessian, which costs O(M³) each;
-      all by default. Where they were not found the counts are −1.
+    - `seed`: seed of the random starts.
+    - `curved`: number of end points per component at which to compute the Hessian's eigenvalues, O(M³) each; all by
+      default. Counts that were not computed are −1.
 
     **Returns:**
 

@@ -1,4 +1,4 @@
-"""Li₂'s energy of one hidden node over a group table, whole or sampled, with its gradient and its irreps."""
+"""Li₂'s energy of a hidden unit over a full or sampled group table, with its gradient and its split by irreps."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,19 +19,19 @@ _SMALL_TABLE = 30_000
 
 @dataclass(frozen=True, eq=False)
 class GroupEnergy:
-    r"""E(w) = ½‖Ỹᵀσ(Xw)‖² for X = (e_g, e_g′), Y = e_{gg′}, as a function of many nodes at once.
+    r"""The energy E(w) = ½‖Ỹᵀσ(Xw)‖² for X = (e_g, e_g′), Y = e_{gg′}, evaluated on many hidden units at once.
 
     $$E(w) = \tfrac12 \sum_h (z_h - \bar z)^2, \quad z_h = \sum_{gg'=h} \sigma(a(g) + b(g')), \quad w = [a; b]$$
 
-    (Li₂, Theorem 1). Over the whole table a quadratic σ = c₀ + c₁x + c₂x² leaves only the cross term,
-    E = 2c₂²‖a ∗ b − mean‖², computed by group convolution; everything else gathers the pairs.
+    (Li₂, Theorem 1). Over the whole table, only the cross term of a quadratic σ = c₀ + c₁x + c₂x² remains:
+    E = 2c₂²‖a ∗ b − mean‖², computed by group convolution. All other cases sum over the pairs.
 
     **Arguments:**
 
-    - `group`: of order M.
-    - `activation`: σ, by name or as in `models.activation`.
-    - `rows`: which of the M² pairs were sampled, as gM + g′ (`tasks.Split.train`); None for all.
-    - `residualised`: remove from Y what the indicators of g and of g′ explain, not only its mean.
+    - `group`: group of order M.
+    - `activation`: σ, a name or anything that `models.activation` takes.
+    - `rows`: indices gM + g′ of the sampled pairs (`tasks.Split.train`); None for all M² pairs.
+    - `residualised`: whether to remove from Y the part that depends on g alone or on g′ alone, not only the mean.
     """
 
     group: Group
@@ -54,14 +54,14 @@ class GroupEnergy:
             )
 
     def __call__(self, W: Weights) -> Float[np.ndarray, " K"]:
-        """E of every column of W (2M, K)."""
+        """Return E of every column of W (2M, K)."""
         a, b = self.halves(W)
         if self.cross_term is not None:
             return 0.5 * (self._cross(a, b) ** 2).sum(axis=1)
         return 0.5 * (self._correlations(self._sigma[0](a[self._pairs[0]] + b[self._pairs[1]])) ** 2).sum(axis=0)
 
     def gradient(self, W: Weights) -> tuple[Float[np.ndarray, " K"], Weights]:
-        """E and ∇E = XᵀDỸỸᵀσ(Xw), the right side of eq. 7, of every column of W (2M, K)."""
+        """Return E and ∇E = XᵀDỸỸᵀσ(Xw), the right side of eq. 7, of every column of W (2M, K)."""
         a, b = self.halves(W)
         if self.cross_term is not None:
             t, group = self._cross(a, b), self.group
@@ -77,10 +77,10 @@ class GroupEnergy:
         return 0.5 * (z**2).sum(axis=0), self._sums[0] @ back
 
     def by_component(self, W: Weights) -> Float[np.ndarray, "K C"]:
-        r"""The share of every real component in E; the trivial one has none, and rows sum to E.
+        r"""Split E into the parts of the real components; the trivial part is 0, and rows sum to E.
 
-        Corrected eq. 21: E = (M/2) Σ_{k≠0} (1/d_k) ‖Σ_r Ŝ_{k,r}‖_F², with the Frobenius norm where a trace is
-        printed; that is ½‖P_c z‖² summed over components c.
+        Corrected eq. 21: E = (M/2) Σ_{k≠0} (1/d_k) ‖Σ_r Ŝ_{k,r}‖_F², with the Frobenius norm in place of the printed
+        trace. This equals ½‖P_c z‖² summed over components c.
         """
         a, b = self.halves(W)
         if self.cross_term is not None:
@@ -89,18 +89,18 @@ class GroupEnergy:
         return 0.5 * isotypic_energies(self.group, z.T)
 
     def halves(self, W: Weights) -> tuple[np.ndarray, np.ndarray]:
-        """a and b (M, K) of nodes [a; b], checked."""
+        """Check the shape of W = [a; b] and return the halves a and b (M, K)."""
         M = self.group.order
         if W.shape[0] != 2 * M:
             raise ValueError(
-                f"nodes on {self.group.name} have {2 * M} weights, one column each, got shape {W.shape}; "
+                f"hidden units on {self.group.name} have {2 * M} weights, one column each, got shape {W.shape}; "
                 "stack the halves a and b as rows of W"
             )
         return W[:M], W[M:]
 
     @cached_property
     def cross_term(self) -> float | None:
-        """2c₂ where the cross term 2c₂ a(g) b(g′) is all that counts: σ quadratic, the whole table; else None."""
+        """2c₂ if E depends on the cross term 2c₂ a(g) b(g′) alone (quadratic σ, whole table), else None."""
         from firstlight.models import activation
 
         polynomial = activation(self.activation).polynomial
@@ -127,7 +127,7 @@ class GroupEnergy:
 
     @cached_property
     def _sums(self) -> tuple[Any, Any]:
-        """Xᵀ (2M, n) and Yᵀ (M, n), which add up samples by g and g′ and by gg′; sparse unless they are small."""
+        """Xᵀ (2M, n) and Yᵀ (M, n), which sum samples by (g, g′) and by gg′; sparse unless small."""
         from scipy.sparse import csc_array
 
         (g, h), n, M = self._pairs, len(self._labels), self.group.order
@@ -137,7 +137,7 @@ class GroupEnergy:
         return (X.toarray(), Y.toarray()) if small else (X.tocsr(), Y.tocsr())
 
     def _correlations(self, f: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "M K"]:
-        """Ỹᵀf."""
+        """Return Ỹᵀf."""
         return self._sums[1] @ self._clean(f)
 
     @cached_property
@@ -150,7 +150,7 @@ class GroupEnergy:
         return np.linalg.pinv(gram, hermitian=True)
 
     def _clean(self, f: Float[np.ndarray, "n K"]) -> Float[np.ndarray, "n K"]:
-        """f minus its mean, or minus all that depends on g alone and on g′ alone (least squares)."""
+        """Subtract from f its mean, or if residualised the least-squares fit by functions of g and of g′."""
         if not self.residualised:
             return f - f.mean(axis=0)
         (g, h), M = self._pairs, self.group.order
@@ -166,7 +166,9 @@ def energy(
     rows: Int[np.ndarray, " n"] | None = None,
     residualised: bool = False,
 ) -> Float[np.ndarray, "*K"]:
-    """E(w) = ½‖Ỹᵀσ(Xw)‖² of one node w (2M,) or of the columns of W (2M, K); arguments as in `GroupEnergy`.
+    """Return E(w) = ½‖Ỹᵀσ(Xw)‖² of a hidden unit w (2M,) or of every column of W (2M, K).
+
+    The other arguments are those of `GroupEnergy`.
 
     >>> import numpy as np
     >>> from firstlight.groups import cyclic
@@ -187,7 +189,9 @@ def energy_gradient(
     rows: Int[np.ndarray, " n"] | None = None,
     residualised: bool = False,
 ) -> Float[np.ndarray, "twoM *K"]:
-    """∇E = XᵀDỸỸᵀσ(Xw), the flow of an independent node (Li₂, eq. 7); arguments as in `energy`.
+    """Return ∇E = XᵀDỸỸᵀσ(Xw), the gradient flow of an independent hidden unit (Li₂, eq. 7).
+
+    The arguments are those of `energy`.
 
     >>> import numpy as np
     >>> from firstlight.groups import symmetric
@@ -200,7 +204,7 @@ def energy_gradient(
 
 
 def numpy_activation(activation: Any) -> tuple[Elementwise, Elementwise]:
-    """σ and σ′ on float64 NumPy arrays.
+    """Return σ and σ′ as functions of float64 NumPy arrays.
 
     >>> import numpy as np
     >>> sigma, slope = numpy_activation("quadratic")
@@ -217,7 +221,7 @@ def numpy_activation(activation: Any) -> tuple[Elementwise, Elementwise]:
 
 
 def _horner(c: Float[np.ndarray, " q"], x: np.ndarray) -> np.ndarray:
-    """Σ c_i xⁱ, leaving out powers that do not occur."""
+    """Return Σ c_i xⁱ, without adding zero coefficients."""
     value: Any = 0.0
     for coefficient in c[::-1]:
         value = value * x + coefficient if coefficient else value * x
@@ -226,7 +230,7 @@ def _horner(c: Float[np.ndarray, " q"], x: np.ndarray) -> np.ndarray:
 
 @lru_cache(maxsize=64)
 def _in_float64(sigma: Any, derivatives: int) -> Elementwise:
-    """σ or σ′ compiled; arrays are padded to few sizes, because JAX compiles anew for every shape."""
+    """Compile σ or σ′. Inputs are padded to a few sizes, because JAX compiles again for every new shape."""
     import jax
 
     compiled = jax.jit(sigma.derivative if derivatives else sigma)

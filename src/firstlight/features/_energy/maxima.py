@@ -20,8 +20,8 @@ class Maximum:
 
     **Arguments:**
 
-    - `group`: of order M.
-    - `component`: a real component of it other than the trivial one.
+    - `group`: group of order M.
+    - `component`: a non-trivial real component of the group.
 
     >>> from firstlight.groups import quaternion
     >>> [(m.component.label, m.energy, m.flat) for m in maxima(quaternion())]
@@ -33,26 +33,26 @@ class Maximum:
 
     @property
     def energy(self) -> float:
-        """E*: M/2d for a real irrep of dimension d, M/4d for a complex pair and for a quaternionic one."""
+        """E*: M/2d for a real irrep of dimension d, M/4d for a complex pair or a quaternionic irrep."""
         c = self.component
         return self.group.order / ((2 if c.kind == "real" else 4) * c.dim)
 
     @property
     def flat(self) -> int:
-        """Zero eigenvalues of the Hessian on the sphere: 3(d−1), 6d−4 or 6d−6."""
+        """Number of zero eigenvalues of the Hessian on the sphere: 3(d−1), 6d−4 or 6d−6."""
         return _FLAT[self.component.kind](self.component.dim)
 
     def node(
         self, x: Shaped[np.ndarray, " d"], r: Shaped[np.ndarray, " d"], y: Shaped[np.ndarray, " d"]
     ) -> Float[np.ndarray, " twoM"]:
-        r"""The maximiser w = [a; b] with the directions x, r, y, which are normalised here.
+        r"""Return the maximiser w = [a; b] with the directions x, r, y, which are normalised here.
 
         $$a(g) = \sqrt{d/2M}\, x^\top C(g) r, \quad b(g) = \sqrt{d/2M}\, r^\top C(g) y \quad\text{(real)}$$
         $$a(g) = \sqrt{d/M}\,\mathrm{Re}\, x^* C(g) r, \quad b(g) = \sqrt{d/M}\,\mathrm{Re}\, r^* C(g) y
           \quad\text{(complex, quaternionic)}$$
 
-        The halves share r and nothing else. Li₂ prints b(g) = ±a(g⁻¹) for any u = a of the component: with y = ±x
-        that is a maximiser for every d, but a generic u, a sum of several xᵀC(g)r, is not even critical for d > 1.
+        The two halves share only r. Li₂ prints b(g) = ±a(g⁻¹) for any u = a of the component. With y = ±x this is a
+        maximiser for every d, but a generic u, a sum of several xᵀC(g)r, is not even critical for d > 1.
 
         >>> import numpy as np
         >>> from firstlight.features import energy
@@ -82,11 +82,11 @@ class Maximum:
         return v / np.linalg.norm(v)
 
     def random_node(self, rng: np.random.Generator) -> Float[np.ndarray, " twoM"]:
-        """A maximiser with uniformly random directions."""
+        """Draw a maximiser with uniformly random directions."""
         return self.node(*(self._direction(rng) for _ in range(3)))
 
     def random_nodes(self, count: int, seed: int) -> Float[np.ndarray, "twoM count"]:
-        """Independent random maximisers as columns."""
+        """Draw independent random maximisers, as columns."""
         rng = np.random.default_rng(seed)
         return np.stack([self.random_node(rng) for _ in range(count)], axis=1)
 
@@ -96,7 +96,9 @@ class Maximum:
 
 
 def maxima(group: Group) -> tuple[Maximum, ...]:
-    """The predicted maxima, one family per non-trivial real component (Li₂, Theorem 2, corrected); none on Z1.
+    """Return the predicted maxima, one family per non-trivial real component; none on Z1.
+
+    Reference: Li₂, Theorem 2, corrected.
 
     >>> from firstlight.groups import cyclic
     >>> [(m.component.label, m.energy) for m in maxima(cyclic(6))]
@@ -106,7 +108,7 @@ def maxima(group: Group) -> tuple[Maximum, ...]:
 
 
 def require_features(group: Group) -> None:
-    """Refuse the group of one element, whose energy is zero and which has nothing to learn.
+    """Raise ValueError for the trivial group, whose energy is zero everywhere.
 
     >>> from firstlight.groups import cyclic
     >>> require_features(cyclic(1))

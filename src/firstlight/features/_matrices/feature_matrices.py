@@ -1,9 +1,9 @@
-r"""What a layer h ↦ hW learned and what its loss asks of it: the matrices of *FACT* (Sections 2, 3 and A).
+r"""Feature matrices of a layer h ↦ hW and what they equal at convergence: *FACT*, Sections 2, 3 and A.
 
-W is (d, K) = (in, out), so the paper's WᵀW is WWᵀ here. A layer sees inputs h (n, …, d) and gets back
-δ = ∂ℓ/∂(hW) (n, …, K); axes between the first and the last are positions, or other uses of the same weight, and are
-summed over, never averaged. Gradients at the layer's input are the *partial* derivatives δWᵀ: the total derivative that
-autograd leaves at h also counts what reaches the loss around the layer, and is not what the theorem speaks of.
+W is (d, K) = (in, out), so the paper's WᵀW is WWᵀ here. The layer's inputs are h (n, …, d); the backward pass returns
+δ = ∂ℓ/∂(hW) (n, …, K). Axes between the first and the last are positions, or other uses of the same weight. They are
+summed, never averaged. Gradients at the layer's input are the *partial* derivatives δWᵀ. The total derivative that
+autograd leaves at h also counts paths around the layer; the theorem does not hold for it.
 """
 
 from typing import Any, Literal
@@ -18,7 +18,7 @@ Reduction = Literal["mean", "sum"]
 
 
 def nfm(W: Weights) -> Float[Any, "d d"]:
-    """WWᵀ, the neural feature matrix (the paper's WᵀW).
+    """Return WWᵀ, the neural feature matrix (the paper's WᵀW).
 
     >>> import numpy as np
     >>> nfm(np.array([[1.0], [2.0]]))
@@ -29,7 +29,7 @@ def nfm(W: Weights) -> Float[Any, "d d"]:
 
 
 def bnfm(W: Weights) -> Float[Any, "K K"]:
-    """WᵀW, the feature matrix seen from the layer's outputs (the paper's WWᵀ).
+    """Return WᵀW, the feature matrix at the layer's outputs (the paper's WWᵀ).
 
     >>> import numpy as np
     >>> bnfm(np.array([[1.0], [2.0]]))
@@ -41,15 +41,15 @@ def bnfm(W: Weights) -> Float[Any, "K K"]:
 def weight_gradient(
     inputs: Real[Any, "n *positions d"], deltas: Float[Any, "n *positions K"], reduction: Reduction = "mean"
 ) -> Weights:
-    r"""∂L/∂W from what goes into a layer and what comes back to it.
+    r"""Return ∂L/∂W from a layer's inputs h and the gradients δ at its outputs.
 
     $$\partial L/\partial W = \tfrac1n\textstyle\sum_i\sum_t h_{it}\,\delta_{it}^\top$$
 
     **Arguments:**
 
-    - `inputs`: (n, …, d) the h; positions and uses of the weight on the axes between.
+    - `inputs`: (n, …, d) inputs h; positions and uses of the weight on the axes between.
     - `deltas`: (n, …, K) ∂ℓ_i/∂(hW).
-    - `reduction`: "mean" over samples, or "sum" where the loss is a sum or the deltas hold 1/n already.
+    - `reduction`: "mean" over samples, or "sum" if the loss is a sum or the deltas already contain 1/n.
 
     >>> import numpy as np
     >>> weight_gradient(np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([[1.0], [3.0]])).ravel()
@@ -61,7 +61,7 @@ def weight_gradient(
 
 
 def fact(W: Weights, gradient: Weights, weight_decay: Scalar) -> Float[Any, "d d"]:
-    r"""FACT, which is WWᵀ where the loss is critical in W.
+    r"""Return FACT, which equals WWᵀ where the regularised loss is critical in W.
 
     $$\mathrm{FACT} = -\tfrac{1}{n\lambda}\sum_i (\nabla_h\ell_i)\,h_i^\top
       = -\tfrac1\lambda\, W\,(\partial L/\partial W)^\top
@@ -71,9 +71,9 @@ def fact(W: Weights, gradient: Weights, weight_decay: Scalar) -> Float[Any, "d d
 
     **Arguments:**
 
-    - `W`: (d, K).
-    - `gradient`: (d, K) ∂L/∂W of the loss without its decay; `weight_gradient` gives it. For AdamW it is the mean
-      of m̂/(√v̂ + ε), the direction its steps take beside the decay.
+    - `W`: (d, K) weights.
+    - `gradient`: (d, K) ∂L/∂W of the loss without weight decay; `weight_gradient` computes it. For AdamW use the mean
+      of m̂/(√v̂ + ε), the direction of its steps apart from the decay.
     - `weight_decay`: λ of L + (λ/2)‖W‖², which is the `weight_decay` of SGD and of Adam; 2λ' if the loss adds λ'‖W‖².
 
     >>> import numpy as np
@@ -87,7 +87,7 @@ def fact(W: Weights, gradient: Weights, weight_decay: Scalar) -> Float[Any, "d d
 
 
 def bfact(W: Weights, gradient: Weights, weight_decay: Scalar) -> Float[Any, "K K"]:
-    r"""bFACT, which is WᵀW where the loss is critical in W; it uses hW, without a bias.
+    r"""Return bFACT, which equals WᵀW where the regularised loss is critical in W; hW is taken without a bias.
 
     $$\mathrm{bFACT} = -\tfrac{1}{n\lambda}\sum_i (W^\top h_i)\,\delta_i^\top
       = -\tfrac1\lambda\,W^\top\,\partial L/\partial W$$
@@ -104,9 +104,10 @@ def bfact(W: Weights, gradient: Weights, weight_decay: Scalar) -> Float[Any, "K 
 
 
 def average_outer_product(G: Float[Any, "n *more d"]) -> Float[Any, "d d"]:
-    r"""(1/n)Σ g gᵀ over samples, summed over whatever axes lie between: outputs, positions, uses.
+    r"""Return (1/n)Σ g gᵀ over samples, summed over all axes between the first and the last.
 
-    Of ∇_h f (n, c, d) it is AGOP, of ∇_hℓ (n, d) eNFA; of the gradients at a layer's outputs, bAGOP and beNFA.
+    These axes are outputs, positions, or uses of the weight. Of ∇_h f (n, c, d) the result is AGOP, of ∇_hℓ (n, d) it
+    is eNFA; of the gradients at a layer's outputs, bAGOP and beNFA.
 
     >>> import numpy as np
     >>> average_outer_product(np.array([[1.0, 0.0], [1.0, 2.0]]))
@@ -118,7 +119,7 @@ def average_outer_product(G: Float[Any, "n *more d"]) -> Float[Any, "d d"]:
 
 
 def pulled_back(W: Weights, backward: Float[Any, "K K"]) -> Float[Any, "d d"]:
-    """W B Wᵀ: what a matrix of outer products at a layer's outputs is at its inputs, since ∇_h = W ∇_{hW}.
+    """Return W B Wᵀ, which carries outer products from a layer's outputs to its inputs: ∇_h = W ∇_{hW}.
 
     >>> import numpy as np
     >>> pulled_back(np.array([[1.0], [2.0]]), np.array([[3.0]]))
@@ -130,7 +131,7 @@ def pulled_back(W: Weights, backward: Float[Any, "K K"]) -> Float[Any, "d d"]:
 
 
 def bagop(output_jacobian: Float[Any, "n *more K"]) -> Float[Any, "K K"]:
-    """(1/n)Σ (∇_{hW} f)(∇_{hW} f)ᵀ from the network's derivatives in the layer's outputs, (n, c, …, K).
+    """Return (1/n)Σ (∇_{hW} f)(∇_{hW} f)ᵀ from the network's Jacobian in the layer's outputs, (n, c, …, K).
 
     >>> import numpy as np
     >>> bagop(np.ones((2, 3, 1)))
@@ -140,7 +141,9 @@ def bagop(output_jacobian: Float[Any, "n *more K"]) -> Float[Any, "K K"]:
 
 
 def agop(W: Weights, output_jacobian: Float[Any, "n *more K"]) -> Float[Any, "d d"]:
-    """(1/n)Σ (∇_h f)(∇_h f)ᵀ, the average gradient outer product; its power is the neural feature ansatz.
+    """Return (1/n)Σ (∇_h f)(∇_h f)ᵀ, the average gradient outer product (AGOP).
+
+    The neural feature ansatz says that WWᵀ is proportional to a power of AGOP.
 
     >>> import numpy as np
     >>> agop(np.array([[2.0]]), np.ones((2, 3, 1)))
@@ -150,7 +153,7 @@ def agop(W: Weights, output_jacobian: Float[Any, "n *more K"]) -> Float[Any, "d 
 
 
 def benfa(deltas: Float[Any, "n *more K"]) -> Float[Any, "K K"]:
-    """(1/n)Σ δδᵀ, with δ the gradient of each sample's own loss (not yet divided by n).
+    """Return (1/n)Σ δδᵀ, with δ the gradient of each sample's own loss (not divided by n).
 
     >>> import numpy as np
     >>> benfa(np.array([[1.0], [3.0]]))
@@ -160,7 +163,7 @@ def benfa(deltas: Float[Any, "n *more K"]) -> Float[Any, "K K"]:
 
 
 def enfa(W: Weights, deltas: Float[Any, "n *more K"]) -> Float[Any, "d d"]:
-    """(1/n)Σ (∇_hℓ)(∇_hℓ)ᵀ, the equivariant neural feature ansatz.
+    """Return (1/n)Σ (∇_hℓ)(∇_hℓ)ᵀ, the equivariant neural feature ansatz (eNFA).
 
     >>> import numpy as np
     >>> enfa(np.array([[2.0]]), np.array([[1.0], [3.0]]))
@@ -176,6 +179,6 @@ def _rows(A: Any) -> Any:
 def _require_decay(weight_decay: Any) -> None:
     if isinstance(weight_decay, int | float) and not weight_decay > 0:
         raise ValueError(
-            f"FACT needs a weight decay above 0, got {weight_decay}; without one a converged network has "
-            "∂L/∂W = 0 and FACT says nothing of its features"
+            f"FACT needs a weight decay above 0, got {weight_decay}; without weight decay a converged "
+            "network has ∂L/∂W = 0, and FACT says nothing about its features"
         )

@@ -1,11 +1,11 @@
-r"""FACT and AGOP of a kernel machine f(x) = K_M(x, X)α, from n×n matrices only.
+r"""FACT and AGOP of a kernel machine f(x) = K_M(x, X)α, computed from n×n matrices only.
 
-With A = ααᵀ and D the kernel's slope at all pairs of training rows, ∇_x K(x, z) is
+With A = ααᵀ and D the slopes of the kernel at all pairs of training rows, ∇_x K(x, z) is
 
 * radial, K = φ(s), s = ‖x − z‖²_M: D·M(x − z) with D = 2φ′(s);
 * inner product, K = k(xᵀMz): D·Mz with D = k′.
 
-Forming the n×n×d tensor of these gradients is never needed.
+The n×n×d tensor of these gradients is never formed.
 """
 
 from typing import Any, Literal
@@ -22,20 +22,21 @@ Metric = Float[Any, "d d"]
 
 
 def kernel_fact(X: Rows, M: Metric, D: Pairs, alpha: Dual, *, radial: bool) -> Metric:
-    r"""FACT of a kernel ridge machine, from its dual coefficients.
+    r"""Return FACT of a kernel ridge machine, from its dual coefficients.
 
     $$\mathrm{FACT} = M X^\top(\mathrm{diag}(\Omega 1) - \Omega)X \;\text{(radial)}, \qquad
       \mathrm{FACT} = M X^\top\Omega X \;\text{(inner product)}, \qquad \Omega = D\circ\alpha\alpha^\top$$
 
-    (FACT, Lemma F.1.) The radial form is a signed graph Laplacian and does not change when X is shifted, so X is
-    centred first, which keeps its digits.
+    (FACT, Lemma F.1.) The radial form is a signed graph Laplacian and does not change when X is shifted. X is centred
+    first, which avoids cancellation.
 
     **Arguments:**
 
     - `X`: (n, d) training rows.
-    - `M`: (d, d) of the kernel.
-    - `D`: (n, n) slopes; alpha: (n, c) dual coefficients (K + nλI)⁻¹Y.
-    - `radial`: which of the two kinds of kernel D belongs to.
+    - `M`: (d, d) metric of the kernel.
+    - `D`: (n, n) slopes of the kernel.
+    - `alpha`: (n, c) dual coefficients (K + nλI)⁻¹Y.
+    - `radial`: whether the kernel is radial; else it is an inner-product kernel.
 
     >>> import numpy as np
     >>> X, D, alpha = np.array([[0.0], [1.0]]), -np.ones((2, 2)), np.array([[1.0], [-1.0]])
@@ -62,19 +63,20 @@ def kernel_agop(
     centred: bool = False,
     form: Literal["outputs", "pairs"] | None = None,
 ) -> Metric:
-    r"""AGOP of a kernel machine over its own training rows.
+    r"""Return AGOP of a kernel machine over its own training rows.
 
     $$\tfrac1n\sum_l G_l^\top G_l, \quad G_l = [\mathrm{diag}(D\alpha_l)X] - D\,\mathrm{diag}(\alpha_l)X\,M
       \qquad\text{or}\qquad \tfrac1n M X^\top Q X M$$
 
-    with Q = (DᵀD)∘A − C − Cᵀ + diag(‖V_i‖²), V = Dα, C = D∘(Vαᵀ); an inner-product kernel has the first term of Q
+    with Q = (DᵀD)∘A − C − Cᵀ + diag(‖V_i‖²), V = Dα, C = D∘(Vαᵀ). For an inner-product kernel Q is its first term
     alone (Proposition 5.1: τ = DᵀD/n).
 
     **Arguments:**
 
     - `X`, `M`, `D`, `alpha`, `radial`: as for `kernel_fact`.
-    - `centred`: subtract each output's mean gradient over the rows.
-    - `form`: "outputs" loops over the c outputs, n²cd operations; "pairs" forms Q, n³; the cheaper by default.
+    - `centred`: whether to subtract each output's mean gradient over the rows.
+    - `form`: "outputs" loops over the c outputs (n²cd operations), "pairs" forms Q (n³ operations); the cheaper of the
+      two by default.
 
     >>> import numpy as np
     >>> X, D, alpha = np.array([[0.0], [1.0]]), np.ones((2, 2)), np.array([[1.0], [2.0]])

@@ -1,4 +1,4 @@
-"""Powers of positive matrices, and positive matrices from ones that are not quite symmetric."""
+"""Powers of positive semi-definite matrices, and symmetrisation of matrices such as FACT."""
 
 from typing import Any
 
@@ -11,7 +11,7 @@ Square = Float[Any, "d d"]
 
 
 def symmetric_part(A: Square) -> Square:
-    """(A + Aᵀ)/2.
+    """Return (A + Aᵀ)/2.
 
     >>> import numpy as np
     >>> symmetric_part(np.array([[1.0, 2.0], [0.0, 1.0]]))
@@ -22,16 +22,16 @@ def symmetric_part(A: Square) -> Square:
 
 
 def matrix_power(A: Square, power: float, floor: float | None = None) -> Square:
-    r"""A^s of a positive semi-definite matrix, by its eigenvalues.
+    r"""Return A^s of a positive semi-definite matrix, by its eigenvalues.
 
-    Eigenvalues below `floor` times the largest are rounding errors of zeros and count as zero; their powers would
-    not be small (√1e-16 = 1e-8).
+    Eigenvalues below `floor` times the largest are rounding errors and are set to zero: their powers would not be
+    small (√1e-16 = 1e-8).
 
     **Arguments:**
 
     - `A`: (d, d) symmetric, positive semi-definite up to rounding; the symmetric part is taken.
     - `power`: s > 0.
-    - `floor`: relative to the largest eigenvalue; d times the precision of A's type by default.
+    - `floor`: relative to the largest eigenvalue; by default d times the machine epsilon of A's type.
 
     >>> import numpy as np
     >>> matrix_power(np.diag([4.0, 1e-30]), 0.5)
@@ -40,16 +40,16 @@ def matrix_power(A: Square, power: float, floor: float | None = None) -> Square:
     """
     xp = namespace(A)
     if not power > 0:
-        raise ValueError(f"power must be above 0, got {power}; a matrix with zero eigenvalues has no other")
+        raise ValueError(f"power must be above 0, got {power}; a matrix with zero eigenvalues has no other power")
     values, vectors = xp.linalg.eigh(symmetric_part(A))
     return xp.matmul(vectors * _clean_power(values, power, floor), vectors.T)
 
 
 def symmetrised(A: Float[Any, "d e"], power: float = 1.0, floor: float | None = None) -> Square:
-    r"""(AAᵀ)^{s/2} = U S^s Uᵀ from the singular values A = U S Vᵀ; at s = 1 it is √(AAᵀ).
+    r"""Return (AAᵀ)^{s/2} = U S^s Uᵀ from the singular values A = U S Vᵀ; at s = 1 it is √(AAᵀ).
 
-    For FACT this is its symmetrisation (FACT, Remark 3.3, whose printed form drops a factor). The product AAᵀ, whose
-    rounding errors would swamp the small singular values, is never formed.
+    This is the symmetrisation of FACT (FACT, Remark 3.3, whose printed form drops a factor). The product AAᵀ is never
+    formed: its rounding errors would swamp the small singular values.
 
     >>> import numpy as np
     >>> symmetrised(np.array([[0.0, 2.0], [1.0, 0.0]])).round(12) + 0.0
@@ -65,9 +65,9 @@ def symmetrised(A: Float[Any, "d e"], power: float = 1.0, floor: float | None = 
 
 
 def symmetrised_product(L: Float[Any, "d K"], R: Float[Any, "e K"], power: float = 1.0) -> Square:
-    r"""`symmetrised` of LRᵀ, by factors of the smaller size: with L = QT it is Q·symmetrised(TRᵀ)·Qᵀ.
+    r"""Return `symmetrised(LRᵀ)` from the smaller factors: with L = QT it is Q·symmetrised(TRᵀ)·Qᵀ.
 
-    FACT = −W(∂L/∂W)ᵀ/λ is such a product, of rank K at most, however large d is.
+    FACT = −W(∂L/∂W)ᵀ/λ is a product of this kind, of rank K at most for any d.
 
     >>> import numpy as np
     >>> symmetrised_product(np.array([[3.0], [4.0]]), np.array([[2.0]])).round(12)
@@ -80,7 +80,7 @@ def symmetrised_product(L: Float[Any, "d K"], R: Float[Any, "e K"], power: float
 
 
 def pulled_back_power(W: Float[Any, "d K"], B: Float[Any, "K K"], power: float) -> Square:
-    r"""(W B Wᵀ)^s for positive B, by factors of the smaller size: with W = QT it is Q (T B Tᵀ)^s Qᵀ.
+    r"""Return (W B Wᵀ)^s for positive B from the smaller factors: with W = QT it is Q (T B Tᵀ)^s Qᵀ.
 
     >>> import numpy as np
     >>> pulled_back_power(np.array([[3.0], [4.0]]), np.array([[4.0]]), 0.5).round(12)
@@ -95,7 +95,7 @@ def pulled_back_power(W: Float[Any, "d K"], B: Float[Any, "K K"], power: float) 
 def _clean_power(values: Float[Any, " d"], power: float, floor: float | None) -> Float[Any, " d"]:
     xp = namespace(values)
     least = xp.finfo(values.dtype).eps * values.shape[0] if floor is None else floor
-    kept = values > least * xp.max(values)
-    # Raising a stand-in of 1 keeps NaN out of derivatives and warnings where values are negative.
-    safe = xp.where(kept, values, xp.ones_like(values))
-    return xp.where(kept, safe**power, xp.zeros_like(values))
+    significant = values > least * xp.max(values)
+    # Powers of 1 in place of negative values keep NaN out of derivatives and raise no warning.
+    safe = xp.where(significant, values, xp.ones_like(values))
+    return xp.where(significant, safe**power, xp.zeros_like(values))

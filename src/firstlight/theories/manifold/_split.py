@@ -12,6 +12,7 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from firstlight import flow
+from firstlight.features import ridge
 from firstlight.models import Deep
 from firstlight.tasks import Inputs
 from firstlight.theories.manifold._assumptions import require_decay
@@ -68,11 +69,7 @@ def ridge_inner(features: Callable[[Any], Float[Array, "n K"]], Y: ArrayLike, la
 
     def inner(theta_1: Any) -> Float[Array, "K M"]:
         H = features(theta_1)
-        n, K = H.shape
-        y = jnp.asarray(Y, H.dtype)
-        if n > K:
-            return jnp.linalg.solve(H.T @ H + lam * jnp.eye(K, dtype=H.dtype), H.T @ y)
-        return H.T @ jnp.linalg.solve(H @ H.T + lam * jnp.eye(n, dtype=H.dtype), y)
+        return ridge(H, jnp.asarray(Y, H.dtype), lam, centre=False)
 
     return inner
 
