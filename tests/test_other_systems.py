@@ -109,7 +109,8 @@ builtins.open = without_proc(builtins.open)
 
 import numpy as np
 from firstlight import rfm, runs
-from firstlight.records import room, spec_from_mapping
+from firstlight.records import _room as room
+from firstlight.records import spec_from_mapping
 from pathlib import Path
 
 room.PROC = Path("/not/there")

@@ -252,8 +252,8 @@ def test_without_the_command_line_ctrl_c_is_pythons_own():
 
 AGAIN = """
 import os, signal, sys, time
-from firstlight import interrupts
-from firstlight.cli import signals
+from firstlight import _interrupts as interrupts
+from firstlight.cli import _signals as signals
 
 with signals.listening():
     signals.resumes(lambda: "the last checkpoint is at step 7; the same command goes on")
@@ -304,7 +304,7 @@ def test_a_signal_heard_late_is_forgotten_with_the_others(monkeypatch):
 
 def test_an_interruption_before_the_command_begins_is_one_line():
     code = """
-from firstlight.cli import entry
+from firstlight.cli import _entry as entry
 
 def main():
     raise KeyboardInterrupt
@@ -341,7 +341,7 @@ def test_a_checkpoint_is_seen_through_every_name_of_its_store(spec, folder):
 
 
 def test_a_signal_that_the_shell_ignores_stays_ignored():
-    code = "from firstlight.cli import signals; import os, signal\nwith signals.listening(): os.kill(os.getpid(), 2)"
+    code = "from firstlight.cli import _signals as s; import os, signal\nwith s.listening(): os.kill(os.getpid(), 2)"
     words = ["sh", "-c", f"trap '' INT; exec {sys.executable} -c '{code}'"]
     assert subprocess.run(words, check=False).returncode == 0
 
