@@ -22,6 +22,7 @@ def make(**changes) -> Claim:
     [
         ({"id": "Li2.Lemma 0"}, "an id is <paper>.<kind>-<number>"),
         ({"id": "lemma-0"}, "an id is <paper>.<kind>-<number>"),
+        ({"check": "energy.gradient"}, "check is 'module:function', such as 'energy:gradient_of_energy'; got"),
         ({"scales": ()}, "scales is a selection of quick, paper"),
         ({"expected_verdict": "holds-as-corrected"}, "give the corrected statement"),
         ({"expected_verdict": {"quick": "holds"}}, "names no verdict for scale 'paper'"),
@@ -44,6 +45,22 @@ def test_claims_settings_and_outcomes_are_frozen():
     for value, name in ((make(), "id"), (Setting(), "scale"), (held(Setting()), "status")):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(value, name, "other")
+
+
+@pytest.mark.parametrize(
+    ("check", "message"),
+    [
+        ("energies:gradient_of_energy", "li2.lemma-0: there is no module firstlight.claims.li2.checks.energies"),
+        ("energy:gradient_of_energ", "has no function 'gradient_of_energ'; did you mean 'gradient_of_energy'"),
+    ],
+)
+def test_a_wrong_name_of_a_check_is_an_error_that_names_it(check, message):
+    with pytest.raises(ValueError, match=message):
+        make(check=check).run_check(Setting())
+
+
+def test_a_check_may_be_a_function():
+    assert make().run_check(Setting()).status == "holds"
 
 
 @pytest.mark.parametrize("status", ["holds-as-corrected", "inconclusive"])

@@ -11,8 +11,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.mark.parametrize("name", sorted(claims.pages()))
 def test_pages_in_the_documentation_are_up_to_date(name):
-    found = (DOCS / name).read_text(encoding="utf-8")
-    assert found == claims.pages()[name], f"docs/{name} is out of date; run `firstlight claims docs`"
+    page = (DOCS / name).read_text(encoding="utf-8")
+    assert page == claims.pages()[name], f"docs/{name} is out of date; run `firstlight claims docs`"
 
 
 def test_errata_hold_every_correction_and_nothing_else():

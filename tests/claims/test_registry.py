@@ -8,7 +8,8 @@ import pytest
 
 from firstlight import claims
 
-QUICK = [claim for claim in claims.all_claims() if "quick" in claim.scales]
+ALL = claims.all_claims()
+QUICK = [claim for claim in ALL if "quick" in claim.scales]
 
 
 @pytest.mark.parametrize("claim", QUICK, ids=lambda claim: claim.id)
@@ -49,10 +50,28 @@ def test_an_unknown_claim_is_named_with_the_nearest_known_one(pattern, message):
         claims.find([pattern])
 
 
+@pytest.mark.parametrize("claim", ALL, ids=lambda claim: claim.id)
+def test_every_claim_names_a_function_of_its_papers_checks(claim):
+    module, _, function = claim.check.partition(":")
+    check = claim.load_check()
+    assert (check.__module__, check.__name__) == (f"firstlight.claims.{claim.paper}.checks.{module}", function)
+
+
+def test_modules_of_checks_that_do_not_need_torch_do_not_import_it():
+    modules = {claim.id: f"firstlight.claims.{claim.paper}.checks.{claim.check.partition(':')[0]}" for claim in ALL}
+    with_torch = {modules[claim.id] for claim in ALL if "torch" in claim.needs}
+    without = sorted(set(modules.values()) - with_torch)
+    code = f"import importlib, sys; [importlib.import_module(m) for m in {without!r}]; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+    assert with_torch == {f"firstlight.claims.fact.checks.{name}" for name in ("identity", "perceptrons")}
+
+
 def test_listing_claims_imports_nothing_heavy():
     code = (
         "import sys; from firstlight import claims; claims.all_claims();"
-        "print([m for m in ('jax', 'pandas', 'matplotlib', 'sklearn', 'torch') if m in sys.modules])"
+        "print([m for m in ('jax', 'pandas', 'matplotlib', 'sklearn', 'torch') if m in sys.modules]"
+        " + [m for m in sys.modules if '.checks' in m])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -4,17 +4,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from firstlight import groups, models
 from firstlight.claims import Setting
 from firstlight.claims.cogo.checks import characters, loss
 from firstlight.claims.fact.checks import separation
 from firstlight.claims.li2.checks import energy, grokking
 from firstlight.claims.manifold.checks import stability
 from firstlight.claims.manifold.checks._networks import tanh_network
+from firstlight.theories import fact, manifold
 
 
 def test_characters_of_a_wrong_group_fail(monkeypatch):
-    from firstlight import groups
-
     def twisted(group, seed):
         return groups.dihedral(group.order // 2) if group.order % 2 == 0 else group
 
@@ -31,10 +31,9 @@ def test_a_wrong_term_of_the_loss_fails(monkeypatch, factor):
 
 
 def test_a_wrong_derivative_fails(monkeypatch):
-    from firstlight import models
-
     half = models.Activation("half", lambda x: x**4, lambda x: 2 * x**3)
     monkeypatch.setattr(models, "activation", lambda name: half)
+    monkeypatch.setattr(energy, "activation", lambda name: half)
     assert energy.gradient_of_energy(Setting()).status == "fails"
 
 
@@ -45,16 +44,12 @@ def test_an_ascent_that_stops_early_fails(monkeypatch):
 
 
 def test_the_printed_cost_of_the_cheapest_network_fails(monkeypatch):
-    from firstlight.theories import fact
-
     right = fact.lemmas.minimum_norm_cost
     monkeypatch.setattr(fact.lemmas, "minimum_norm_cost", lambda Q: 2 / (3 * 2 ** (-2 / 3)) * right(Q))
     assert separation.cheapest_network(Setting(seeds=(0,))).status == "fails"
 
 
 def test_a_tangent_that_leaves_the_zero_loss_set_at_first_order_fails(monkeypatch):
-    from firstlight.theories import manifold
-
     right = manifold.distance
     # A part 1e-3 of the step across the set adds a distance of first order.
     monkeypatch.setattr(

@@ -78,11 +78,11 @@ def test_a_scale_that_is_not_offered_is_refused_or_left_out():
     assert [r.id for r in claims.reproduce([small, make(2)], "paper")] == ["li2.lemma-2"]
 
 
-def test_reproduce_tells_how_far_it_is():
+def test_reproduce_reports_its_progress():
     moments = []
     claims.reproduce([make(1), make(2, broken)], progress=moments.append)
-    told = [(m.index, m.count, m.fraction, m.note, m.record and m.record.status) for m in moments]
-    assert told == [
+    rows = [(m.index, m.count, m.fraction, m.note, m.record and m.record.status) for m in moments]
+    assert rows == [
         (0, 2, 0.0, "", None),
         (0, 2, 0.5, "half way", None),
         (0, 2, 1.0, "", "holds"),

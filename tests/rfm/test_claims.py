@@ -32,15 +32,15 @@ def test_table_3_goes_on_after_the_fold_it_stopped_at():
     y = (X[:, 0] * X[:, 1] > 0).astype(int)
     folds = tuple((np.delete(np.arange(60), part), part) for part in np.split(np.arange(60), 4))
     table = rfm_tabular.Table("tiny", X, y, (np.arange(30), np.arange(30, 60)), folds)
-    kept: list[str] = []
-    whole = rfm_tabular.evaluate(table, {}, lambda done: kept.append(json.dumps(done)))
+    saved: list[str] = []
+    whole = rfm_tabular.evaluate(table, {}, lambda done: saved.append(json.dumps(done)))
     # Ten ridges, with rows as they are and scaled to length 1, then what was chosen, then four folds.
-    assert len(kept) == 10 + 1 + 4
+    assert len(saved) == 10 + 1 + 4
     for place in (6, 10, 12):
         again: list[str] = []
         keep = lambda done, again=again: again.append(json.dumps(done))  # noqa: E731
-        assert rfm_tabular.evaluate(table, json.loads(kept[place]), keep) == whole
-        assert again == kept[place + 1 :]
+        assert rfm_tabular.evaluate(table, json.loads(saved[place]), keep) == whole
+        assert again == saved[place + 1 :]
 
 
 def test_the_largest_set_of_table_3_is_a_number(monkeypatch):

@@ -1,17 +1,18 @@
-"""Every statement, figure and table of the papers as data plus a pure check.
+"""Every statement, figure and table of the papers as data, each with a pure check.
 
 >>> from firstlight import claims
 >>> claim = claims.find(["cogo.lemma-3"])[0]
 >>> claim.locator, claim.expects("quick")
 ('Lemma 3', 'holds')
->>> claim.check(claims.Setting("quick")).status
+>>> claim.run_check(claims.Setting("quick")).status
 'holds'
 
-A paper is a folder with a module per topic; its `CLAIMS` tuple is the registry. Checks import what is heavy
-inside, so that listing claims costs nothing.
+A paper is a folder. `statements.py` is its registry: a tuple `CLAIMS`, in the order of the paper. `tolerances.py` holds
+the numbers that statements publish and checks apply. `checks/` has a module per topic, imported when a check runs, so
+that listing claims is fast.
 """
 
-from firstlight.claims._claim import SCALES, VERDICTS, Claim, Outcome, Progress, Scale, Setting
+from firstlight.claims._claim import SCALES, VERDICTS, Check, Claim, Outcome, Progress, Scale, Setting
 from firstlight.claims._needs import DATASETS, EXTRAS, data_directory, extra_is_installed, install_command, missing
 from firstlight.claims._pages import claims_page, errata_page, pages
 from firstlight.claims._registry import PAPERS, Paper, UnknownClaim, all_claims, find, paper_claims
@@ -23,6 +24,7 @@ __all__ = [
     "PAPERS",
     "SCALES",
     "VERDICTS",
+    "Check",
     "Claim",
     "Moment",
     "Outcome",

@@ -142,7 +142,7 @@ def _outcome(claim: Claim, setting: Setting) -> Outcome:
     if reasons := missing(claim.needs, setting.data):
         return Outcome("inconclusive", None, None, evidence="; ".join(reasons))
     try:
-        outcome = claim.check(setting)
+        outcome = claim.run_check(setting)
         if outcome.status == "holds-as-corrected" and claim.corrected is None:
             raise ValueError(f"{claim.id} holds as corrected, but no corrected statement is registered")
     except Exception as error:  # a broken check must not hide the verdicts of the others

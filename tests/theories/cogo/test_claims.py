@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from firstlight.claims import Setting
-from firstlight.claims.cogo.checks import _train, connecting, crafting, dynamics, orders, potentials_in_training, ring
+from firstlight.claims.cogo.checks import connecting, crafting, dynamics, orders, potentials_in_training, ring
 from firstlight.claims.cross.checks import cogo_nodes
 
 
@@ -17,8 +17,8 @@ def test_paper_scale_of_figure_5_is_a_sweep_of_ninety_runs():
 
 def test_runs_without_any_node_fail_figure_5(monkeypatch):
     spec = orders.sweep(Setting()).expand()[0]
-    for found in ([0] * 5, []):
-        record = SimpleNamespace(spec=spec, summary={"cogo": {"orders": found}})
+    for numbers in ([0] * 5, []):
+        record = SimpleNamespace(spec=spec, summary={"cogo": {"orders": numbers}})
         monkeypatch.setattr(orders, "_run", lambda setting, record=record: [record])
         assert orders.orders_by_decay(Setting()).status == "fails"
     monkeypatch.setattr(orders, "_run", lambda setting: [])
@@ -32,14 +32,14 @@ def test_no_seed_of_least_norm_fails_lemma_2(monkeypatch):
 
 @pytest.mark.parametrize("spoiled", [(7, 6, 6, 4, 4), (3, 6, 6, 4, 4)])
 def test_seven_or_three_nodes_are_not_four_to_six(monkeypatch, spoiled):
-    monkeypatch.setattr(_train, "train", lambda *a, **o: SimpleNamespace(models=[None]))
-    monkeypatch.setattr(_train, "read", lambda model, d: SimpleNamespace(orders=(4, 6, 6, 4, 4)))
+    monkeypatch.setattr(cogo_nodes, "train", lambda *a, **o: SimpleNamespace(models=[None]))
+    monkeypatch.setattr(cogo_nodes, "read", lambda model, d: SimpleNamespace(orders=(4, 6, 6, 4, 4)))
     assert cogo_nodes.nodes_side_by_side(Setting()).status == "holds"
     monkeypatch.setattr(cogo_nodes, "_residual", lambda *a: 1.0)
     assert cogo_nodes.nodes_side_by_side(Setting()).status == "fails"
     monkeypatch.undo()
-    monkeypatch.setattr(_train, "train", lambda *a, **o: SimpleNamespace(models=[None]))
-    monkeypatch.setattr(_train, "read", lambda model, d: SimpleNamespace(orders=spoiled))
+    monkeypatch.setattr(cogo_nodes, "train", lambda *a, **o: SimpleNamespace(models=[None]))
+    monkeypatch.setattr(cogo_nodes, "read", lambda model, d: SimpleNamespace(orders=spoiled))
     assert cogo_nodes.nodes_side_by_side(Setting()).status == "fails"
 
 
@@ -70,14 +70,12 @@ def test_a_wrong_product_fails(monkeypatch):
 
 
 def test_a_wrong_jacobian_fails(monkeypatch):
-    from firstlight.theories import cogo
-
-    right = cogo.lemmas.potential_velocity
-    monkeypatch.setattr(cogo.lemmas, "potential_velocity", lambda s: [1.001 * part for part in right(s)])
+    right = dynamics.potential_velocity
+    monkeypatch.setattr(dynamics, "potential_velocity", lambda s: [1.001 * part for part in right(s)])
     assert dynamics.potential_dynamics(Setting(seeds=(0,))).status == "fails"
 
 
 def test_untrained_networks_fail_figure_4(monkeypatch):
-    right = _train.train
-    monkeypatch.setattr(_train, "train", lambda *a, **o: right(*a, **(o | {"steps": 20, "every": 10})))
+    right = potentials_in_training.train
+    monkeypatch.setattr(potentials_in_training, "train", lambda *a, **o: right(*a, **(o | {"steps": 20, "every": 10})))
     assert potentials_in_training.potentials_along_training(Setting(seeds=(0,))).status == "fails"

@@ -17,7 +17,7 @@ def test_a_wrong_closed_form_of_the_gradient_fails(monkeypatch):
 
 def test_a_wrong_constant_of_lemma_1_fails(monkeypatch):
     right = li2.lemmas.c1_equicorrelated
-    monkeypatch.setattr(li2, "c1_equicorrelated", lambda *a: 1.2 * right(*a))
+    monkeypatch.setattr(li2.lemmas, "c1_equicorrelated", lambda *a: 1.2 * right(*a))
     assert lazy.wide_layer(Setting()).status == "fails"
 
 
@@ -47,7 +47,7 @@ def test_a_memory_that_misses_the_optimum_fails(monkeypatch):
         memory = right(p, name)
         return li2.lemmas.Memory(memory.shape, 0.99 * memory.s, memory.lam, memory.value)
 
-    monkeypatch.setattr(li2, "memorise", off)
+    monkeypatch.setattr(li2.lemmas, "memorise", off)
     for check in (memorisation.kkt_conditions, memorisation.focused_or_spreading, memorisation.memorisation):
         assert check(Setting()).status == "fails"
 
@@ -60,6 +60,6 @@ def test_both_halves_of_the_boundary_count(monkeypatch, plain, ratio, status):
         M = group.order
         return np.full(len(seeds), 2 * np.log(M) / M * (1.0 if residualised else (M / 11) ** plain))
 
-    monkeypatch.setattr(li2, "locate_boundary", locate)
+    monkeypatch.setattr(li2.lemmas, "locate_boundary", locate)
     monkeypatch.setattr(boundary, "_by_dimension", lambda *_: {1: 2.0, 2: 2.0 * ratio})
     assert boundary.survival_boundary(Setting()).status == status

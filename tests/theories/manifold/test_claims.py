@@ -58,10 +58,10 @@ def test_one_seed_that_is_not_as_the_caption_says_fails_figure_4(monkeypatch, ru
 
 def test_random_embeddings_have_the_measures_they_are_said_to_have():
     E = np.random.default_rng(0).standard_normal((401, 128))
-    found, expected = manifold.measure_embedding(E), section_7.random_measures(128)
+    measured, expected = manifold.measure_embedding(E), section_7.random_measures(128)
     for name, rel in (("log_ratio", 0.15), ("spread", 0.15), ("cosine", 0.02), ("same", 0.02), ("other", 0.02)):
-        assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=rel), name
-    assert 1 - found.aspect == pytest.approx(1 - expected.aspect, rel=0.15)
+        assert getattr(measured, name) == pytest.approx(getattr(expected, name), rel=rel), name
+    assert 1 - measured.aspect == pytest.approx(1 - expected.aspect, rel=0.15)
 
 
 @pytest.mark.parametrize("shift", [-70, 100])

@@ -1,28 +1,27 @@
 """Section 4 and Appendix E: attention-only linear transformers learn principal components in context."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
 
-SOLVED = 1e-6
-"""Relative error of a jump that the utility phase finds, which is solved to 1e-8 per step."""
-
-FORMULA, ASCENT = 1e-9, 1e-4
-"""Relative errors of a utility in closed form, and of what ascents reach."""
-
-FLAT, LEVELS = 1e-3, 1e-5
-"""How far plateaus of gradient flow may be from AGF's levels, and these from the closed form."""
+from firstlight import models, tasks
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.agf.tolerances import (
+    ATTENTION_ASCENT,
+    ATTENTION_JUMP,
+    ATTENTION_LEVEL,
+    ATTENTION_PLATEAU,
+    ATTENTION_UTILITY,
+)
+from firstlight.records import figure
+from firstlight.theories import agf
 
 
 def _figure_5():
     """D = 4, N = 32, eigenvalues ∝ 1/i with trace 2."""
-    from firstlight.theories import agf
-
     return agf.InContext(agf.power_law_covariance(4), 32)
 
 
 def _learned(task, count: int):
     """Heads that have learned the first components, (count, P)."""
-    import numpy as np
-
     v = task.eigen[1]
     scale = task.magnitudes[:count] ** (1 / 3)
     return np.concatenate([scale[:, None], scale[:, None] * v[:, :count].T, scale[:, None] * v[:, :count].T], axis=1)
@@ -30,10 +29,6 @@ def _learned(task, count: int):
 
 def utility(setting: Setting) -> Outcome:
     """Lemma E.1: formula by sampling sequences, the maximum, and that ascents find nothing else."""
-    import numpy as np
-
-    from firstlight import models, tasks
-
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     task, N = _figure_5(), 32
@@ -54,14 +49,12 @@ def utility(setting: Setting) -> Outcome:
         "ends of ascents": [min(ends), max(ends)],
     }
     top = float(task.largest_utility[2])
-    right = measured["formula against eq. 49"] < FORMULA and measured["sampled, standard errors away"] < 4
-    right = right and max(abs(e / top - 1) for e in ends) < ASCENT
+    right = measured["formula against eq. 49"] < ATTENTION_UTILITY and measured["sampled, standard errors away"] < 4
+    right = right and max(abs(e / top - 1) for e in ends) < ATTENTION_ASCENT
     return Outcome("holds" if right else "fails", measured, {"ends of ascents": top}, seeds=(seed,))
 
 
 def _ascents(task, active, count: int, rng) -> list[float]:
-    import numpy as np
-
     R = task.problem.residual(active)
     theta = rng.standard_normal((count, 9))
     for _ in range(1500):
@@ -73,8 +66,6 @@ def _ascents(task, active, count: int, rng) -> list[float]:
 
 def decoupled_losses(setting: Setting) -> Outcome:
     """Lemma E.2: differences from L(0) add up; losses themselves do not."""
-    import numpy as np
-
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     task = _figure_5()
@@ -103,10 +94,6 @@ def decoupled_losses(setting: Setting) -> Outcome:
 
 def second_moment(setting: Setting) -> Outcome:
     """Eq. 53 by sampling."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     task = agf.InContext(np.array([[1.0, 0.3], [0.3, 0.5]]), 5)
@@ -123,10 +110,6 @@ def second_moment(setting: Setting) -> Outcome:
 
 def levels(setting: Setting) -> Outcome:
     """Eq. 57 by sampling, beside eq. 7."""
-    import numpy as np
-
-    from firstlight import models, tasks
-
     seed = setting.seeds_or((0,))[0]
     task = _figure_5()
     batch = tasks.in_context_regression(task.covariance, 32, setting.choose(quick=40_000, paper=2_000_000), seed)
@@ -150,10 +133,6 @@ def levels(setting: Setting) -> Outcome:
 
 def bound(setting: Setting) -> Outcome:
     """Eq. 58: valid from the jump before, with the −1; not from an earlier jump."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     task = _figure_5()
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=30)))
     slack, printed = [], []
@@ -165,7 +144,7 @@ def bound(setting: Setting) -> Outcome:
         printed.append(float(np.sqrt(3) / (32 * task.eigen[0][0] ** 2 * mu)))
     early = _two_heads()
     measured = {"jump over bound, l = k − 1": slack, "two near-equal heads": early}
-    right = min(slack) >= 1 and early["bound"] * (1 - SOLVED) <= early["jump"] < early["printed bound"]
+    right = min(slack) >= 1 and early["bound"] * (1 - ATTENTION_JUMP) <= early["jump"] < early["printed bound"]
     return Outcome(
         "holds-as-corrected" if right else "fails",
         measured,
@@ -180,10 +159,6 @@ def bound(setting: Setting) -> Outcome:
 
 def _two_heads() -> dict[str, float]:
     """The second jump of two heads of norm 0.2 that start at the same maximum, and the printed bound from l = 0."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     task = agf.InContext(np.diag([1.0, 0.5]), 4)
     unit = np.concatenate([[1.0], [1.0, 0.0], [1.0, 0.0]]) / np.sqrt(3)
     tilted = np.concatenate([[1.0], [0.6, 0.8], [0.6, 0.8]]) / np.sqrt(3)
@@ -203,11 +178,6 @@ def _two_heads() -> dict[str, float]:
 
 def figure_5(setting: Setting) -> Outcome:
     """Jumps and magnitudes of five heads against gradient flow from the same initialisation."""
-    import numpy as np
-
-    from firstlight.records import figure
-    from firstlight.theories import agf
-
     seed = setting.seeds_or((0,))[0]
     task = _figure_5()
     alpha = setting.choose(quick=1e-2, paper=1e-3)
@@ -240,8 +210,8 @@ def figure_5(setting: Setting) -> Outcome:
         "error of levels": seen.level_error,
     }
     limit = setting.choose(quick=0.1, paper=0.01)
-    right = seen.time_error < limit and seen.level_error < FLAT
-    right = right and np.abs(steps.levels - task.levels).max() < LEVELS
+    right = seen.time_error < limit and seen.level_error < ATTENTION_PLATEAU
+    right = right and np.abs(steps.levels - task.levels).max() < ATTENTION_LEVEL
     return Outcome(
         "holds" if right else "fails",
         measured,
@@ -253,78 +223,8 @@ def figure_5(setting: Setting) -> Outcome:
 
 def _along(task, params):
     """v_kᵀ W v_k of every set of heads, (n, D)."""
-    import numpy as np
-
     v = task.eigen[1]
     return np.einsum("dk,nde,ek->nk", v, np.stack([task.matrix(p) for p in params]), v)
 
 
 _SAME_START = "The loss of gradient flow, and the levels and jumps that AGF predicts from the same initialisation."
-_SAMPLED = "four standard errors of the mean"
-
-LEMMA_E_1 = Claim(
-    id="agf.lemma-e-1",
-    title="Utility of an attention head",
-    locator="Lemma E.1, eq. 49",
-    statement=(
-        "U = N V Qᵀ(Σ² − Σ_{h<k} λ_h² v_h v_hᵀ)K, largest at ±1/√3, ±v_k/√3, ±v_k/√3 with Nλ_k²/(3√3), and with "
-        "no other local maxima."
-    ),
-    check=utility,
-    tolerance={"sampled, standard errors": 4.0, "formula": FORMULA, "ends of ascents": ASCENT},
-    tolerance_reason=_SAMPLED + "; products of a few numbers in float64; ascents of 1500 steps",
-)
-LEMMA_E_2 = Claim(
-    id="agf.lemma-e-2",
-    title="Losses of learned heads decouple",
-    locator="Lemma E.2, eq. 54",
-    statement="L(Θ_A) = Σ_h L(θ_h) for heads aligned with different eigenvectors.",
-    corrected="L(Θ_A) − L(0) = Σ_h (L(θ_h) − L(0)).",
-    counterexample="Three heads at D = 4, N = 32: the printed sum is off by 2·L(0) = 2.",
-    check=decoupled_losses,
-    expected_verdict="holds-as-corrected",
-    tolerance=1e-10,
-    tolerance_reason="exact population averages in float64",
-)
-EQUATION_53 = Claim(
-    id="agf.equation-53",
-    title="Second moment of a sample covariance",
-    locator="Equation 53",
-    statement="E(Σ_n x_n x_nᵀ)² = N Σ tr Σ + N(N+1) Σ².",
-    check=second_moment,
-    tolerance=4.0,
-    tolerance_reason=_SAMPLED,
-)
-EQUATION_57 = Claim(
-    id="agf.equation-57",
-    title="Levels of in-context regression",
-    locator="Equation 57",
-    statement="ℓ^(k) = ½(Σ λ_i − Σ_{h≤k} Nλ_h²/(tr Σ + (N+1)λ_h)).",
-    check=levels,
-    tolerance=4.0,
-    tolerance_reason=_SAMPLED,
-)
-EQUATION_58 = Claim(
-    id="agf.equation-58",
-    title="A lower bound on the jumps of attention heads",
-    locator="Equation 58 (and 7)",
-    statement="τ^(k) − τ^(l) ≥ √3/(N λ_k² μ_l) with μ_l = max_i ‖θ_i(τ^(l))‖, for any l < k.",
-    corrected="τ^(k) − τ^(k−1) ≥ √3 (1/μ − 1)/(η N λ_k²) with μ the largest dormant norm at τ^(k−1).",
-    counterexample="Two heads of norm 0.2: the second jumps before the time printed with l = 0.",
-    check=bound,
-    expected_verdict="holds-as-corrected",
-    tolerance=SOLVED,
-    tolerance_reason="the utility phase is solved to 1e-8 per step",
-)
-FIGURE_5 = Claim(
-    id="agf.figure-5",
-    title="Stepwise principal component regression",
-    locator="Figure 5",
-    statement="Five rank-one heads learn the principal components one by one, at the times and magnitudes of AGF.",
-    check=figure_5,
-    tolerance={"jumps, quick": 0.1, "jumps, paper": 0.01, "plateaus": FLAT, "levels": LEVELS},
-    tolerance_reason=(
-        "AGF neglects O(α) at its α: 1e-2 in the quick check, the paper's 1e-3 at paper scale; each cost phase is "
-        "minimised until its slope is small"
-    ),
-)

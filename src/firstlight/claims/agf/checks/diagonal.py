@@ -2,21 +2,18 @@
 
 import itertools
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
+from scipy.integrate import cumulative_simpson, solve_ivp
 
-SUMS, HEIGHT, PLACE = 1e-10, 1e-5, 1e-3
-"""Of a utility on a grid of the circle: two sums over samples, the height of the maximum and its place."""
-
-CONSERVED, SQUARED = 1e-8, 1e-9
-"""Drift of what gradient flow conserves, of size 1, and of its square over ‖θ‖⁴."""
+from firstlight import _canonical as canonical
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.agf.tolerances import CONSERVED, CONSERVED_SQUARE, MAXIMUM_HEIGHT, MAXIMUM_PLACE, UTILITY_SUM
+from firstlight.records import figure
+from firstlight.theories import agf
 
 
 def _problem(seed: int, d: int = 5, n: int = 20):
     """Figure 3's data: covariance eigenvalues 1/i, β* = 10·N(0, 1)."""
-    import numpy as np
-
-    from firstlight import _canonical as canonical
-
     rng = np.random.default_rng(seed)
     Q = canonical.orthogonal(rng, d, d)
     X = rng.standard_normal((n, d)) @ (Q * np.sqrt(1 / np.arange(1, d + 1)))
@@ -25,16 +22,12 @@ def _problem(seed: int, d: int = 5, n: int = 20):
 
 def _uv_flow(slope: float, alpha: float, eta: float, times):
     """u, v of one dormant neuron under θ′ = η∇U with U = −uv·slope, in closed form."""
-    import numpy as np
-
     x = -eta * slope * np.asarray(times)
     return np.sqrt(2) * alpha * np.cosh(x), np.sqrt(2) * alpha * np.sinh(x)
 
 
 def utility_and_maximum(setting: Setting) -> Outcome:
     """Lemma C.1 by brute force on the circle."""
-    import numpy as np
-
     seed = setting.seeds_or((0,))[0]
     X, y = _problem(seed)
     n = len(y)
@@ -50,15 +43,12 @@ def utility_and_maximum(setting: Setting) -> Outcome:
         best = int(U.argmax())
         balance.append(float(abs(abs(u[best]) - abs(v[best]))) + (np.sign(u[best] * v[best]) != -np.sign(slope[i])))
     measured = {"U + uv∂L": max(formula), "max U − |∂L|/2": max(height), "||u| − |v||": max(balance)}
-    right = max(formula) < SUMS and max(height) < HEIGHT and max(balance) < PLACE
+    right = max(formula) < UTILITY_SUM and max(height) < MAXIMUM_HEIGHT and max(balance) < MAXIMUM_PLACE
     return Outcome("holds" if right else "fails", measured, dict.fromkeys(measured, 0.0), seeds=(seed,))
 
 
 def conserved(setting: Setting) -> Outcome:
     """Lemma C.2 along gradient flow of a whole diagonal network."""
-    import numpy as np
-    from scipy.integrate import solve_ivp
-
     seed, alpha = setting.seeds_or((0,))[0], 0.1
     X, y = _problem(seed, d=setting.choose(quick=3, paper=5))
     d = X.shape[1]
@@ -78,7 +68,7 @@ def conserved(setting: Setting) -> Outcome:
         "printed: u² − v² − 2α": float(np.abs(u**2 - v**2 - 2 * alpha).max()),
         "printed: (2uv)² − ‖θ‖² + 4α²": float(np.abs(4 * u**2 * v**2 - np.sqrt(norm4) + 4 * alpha**2).max()),
     }
-    right_ = measured["u² − v² − 2α²"] < CONSERVED and measured["(2uv)² − ‖θ‖⁴ + 4α⁴"] < SQUARED
+    right_ = measured["u² − v² − 2α²"] < CONSERVED and measured["(2uv)² − ‖θ‖⁴ + 4α⁴"] < CONSERVED_SQUARE
     wrong = measured["printed: u² − v² − 2α"]
     return Outcome(
         "holds-as-corrected" if right_ and wrong > 0.1 else "fails",
@@ -91,8 +81,6 @@ def conserved(setting: Setting) -> Outcome:
 
 def riccati_solution(setting: Setting) -> Outcome:
     """Lemma C.3: Ū along the exact (u, v), against the hyperbolic tangent, before and after a jump."""
-    import numpy as np
-
     alpha = 1e-3
     eta = -np.log(np.sqrt(2) * alpha)
     errors = []
@@ -109,11 +97,6 @@ def riccati_solution(setting: Setting) -> Outcome:
 
 def accumulated_utility(setting: Setting) -> Outcome:
     """Theorem C.4: S and ρ after a change of slope, against the integral of 2Ū and the sign of uv."""
-    import numpy as np
-    from scipy.integrate import cumulative_simpson
-
-    from firstlight.theories import agf
-
     errors, signs, flips = [], [], 0
     for alpha in (0.1, 1e-3):
         eta = -np.log(np.sqrt(2) * alpha)
@@ -140,10 +123,6 @@ def accumulated_utility(setting: Setting) -> Outcome:
 
 def next_jump(setting: Setting) -> Outcome:
     """Corollary C.5: at Δτ the accumulated utility is one, and so is the norm."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     S_error, norm_error = [], []
@@ -163,10 +142,6 @@ def next_jump(setting: Setting) -> Outcome:
 
 def same_as_pesme_flammarion(setting: Setting) -> Outcome:
     """Theorem 3.1: the same events on random problems, and times that differ by O(1/η)."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     count = setting.choose(quick=100, paper=400)
     same, fewer, returns, gaps = 0, 0, 0, {50.0: 0.0, 500.0: 0.0}
     for seed in range(count):
@@ -199,19 +174,12 @@ def same_as_pesme_flammarion(setting: Setting) -> Outcome:
 
 
 def _same_events(a, b) -> bool:
-    import numpy as np
-
     keys = [[(event.neurons, event.fallen) for event in one.events] for one in (a, b)]
     return keys[0] == keys[1] and bool(np.allclose(a.levels, b.levels, rtol=0, atol=1e-8 * a.levels[0]))
 
 
 def figure_3(setting: Setting) -> Outcome:
     """Loss curves of gradient flow tend to the staircase as α → 0, at the rate 1/|log α|."""
-    import numpy as np
-
-    from firstlight.records import figure
-    from firstlight.theories import agf
-
     seed = setting.seeds_or((0,))[0]
     alphas = setting.choose(quick=(1e-4, 1e-8, 1e-16), paper=(0.99, 0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-8, 1e-16, 1e-100))
     X, y = _problem(seed)
@@ -251,10 +219,6 @@ def figure_3(setting: Setting) -> Outcome:
 
 def figure_8(setting: Setting) -> Outcome:
     """Two coordinates, one of which returns to dormancy and flips its sign."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     turn = np.deg2rad(150.0)
     R = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
     H = R @ np.diag([1.0, 25.0]) @ R.T
@@ -294,8 +258,6 @@ def figure_8(setting: Setting) -> Outcome:
 
 
 def _asleep_and_awake(runs, limit, end: float):
-    from firstlight.records import figure
-
     betas = limit.parameters[:, :, 0]
     panels = [
         figure.curves(
@@ -325,89 +287,5 @@ def _asleep_and_awake(runs, limit, end: float):
 
 
 def _corners(staircase, end: float):
-    import numpy as np
-
     edges = np.concatenate([[0.0], staircase.jump_times, [end]])
     return np.repeat(edges, 2)[1:-1], np.repeat(staircase.levels, 2)
-
-
-_CLOSED = "closed forms on both sides, in float64"
-
-LEMMA_C_1 = Claim(
-    id="agf.lemma-c-1",
-    title="Utility of a diagonal neuron",
-    locator="Lemma C.1",
-    statement="U_i = −u_i v_i ∂L/∂β_i, largest on the circle at |u_i| = |v_i|, where it is ½|∂L/∂β_i|.",
-    check=utility_and_maximum,
-    tolerance={"U + uv∂L": SUMS, "max U − |∂L|/2": HEIGHT, "||u| − |v||": PLACE},
-    tolerance_reason="sums over 20 samples in float64; the circle is searched on a grid of step 3e-4",
-)
-LEMMA_C_2 = Claim(
-    id="agf.lemma-c-2",
-    title="What a diagonal network conserves",
-    locator="Lemma C.2, eq. 26",
-    statement="u² − v² = 2α and 2uv = ±√(‖θ‖² − 4α²), from u = √(2α), v = 0.",
-    corrected="u² − v² = 2α² and 2uv = ±√(‖θ‖⁴ − 4α⁴), from u = √2·α, v = 0.",
-    counterexample="At α = 0.1, u² − v² is 0.02 at all times, not 0.2.",
-    check=conserved,
-    expected_verdict="holds-as-corrected",
-    tolerance={"u² − v² − 2α²": CONSERVED, "(2uv)² − ‖θ‖⁴ + 4α⁴": SQUARED},
-    tolerance_reason="the flow is solved to 1e-11 per step",
-)
-LEMMA_C_3 = Claim(
-    id="agf.lemma-c-3",
-    title="The normalised utility is a hyperbolic tangent",
-    locator="Lemma C.3, eq. 28",
-    statement="Ū(τ + t) = Ū* tanh(δ + 4ηŪ*t) with δ = artanh(Ū(τ)/Ū*).",
-    check=riccati_solution,
-    tolerance=1e-10,
-    tolerance_reason=_CLOSED,
-)
-THEOREM_C_4 = Claim(
-    id="agf.theorem-c-4",
-    title="Accumulated utility in closed form",
-    locator="Theorem C.4, eq. 31 and 32 (and 4)",
-    statement="S(τ+t) = (1/2η) log cosh(2η(2U*t + (ζ/2η) arcosh e^{2ηS(τ)})), and ρ flips only where S = 0.",
-    check=accumulated_utility,
-    tolerance=1e-5,
-    tolerance_reason="the integral of 2Ū by Simpson's rule on 4001 points",
-)
-COROLLARY_C_5 = Claim(
-    id="agf.corollary-c-5",
-    title="The next jump in closed form",
-    locator="Corollary C.5, eq. 37",
-    statement="Δτ_i = (arcosh e^{2η} − ζ_i arcosh e^{2ηS_i})/(2η·2U_i*), the smallest of which is the next jump.",
-    check=next_jump,
-    tolerance={"S − 1": 1e-10, "‖θ‖² − 1": 1e-6},
-    tolerance_reason=_CLOSED,
-)
-THEOREM_3_1 = Claim(
-    id="agf.theorem-3-1",
-    title="AGF tends to the limit of Pesme and Flammarion",
-    locator="Theorem 3.1",
-    statement="As α → 0 the sequence (β, t) of AGF tends to that of Pesme and Flammarion, the limit of gradient flow.",
-    check=same_as_pesme_flammarion,
-    tolerance=0.05,
-    tolerance_reason="the gap of times is log 2/(2η) to first order",
-)
-FIGURE_3 = Claim(
-    id="agf.figure-3",
-    title="AGF = GF as α → 0 in diagonal linear networks",
-    locator="Figure 3",
-    statement="Loss curves of gradient flow for α from 0.99 to 1e-16 approach the staircase of AGF.",
-    check=figure_3,
-    tolerance={"exponent": 0.3},
-    tolerance_reason="the distance falls like 1/|log α| up to higher orders in it",
-)
-FIGURE_8 = Claim(
-    id="agf.figure-8",
-    title="A coefficient returns to dormancy",
-    locator="Figure 8",
-    statement=(
-        "In two dimensions the first coefficient wakes, falls asleep when the second wakes, and wakes again with the "
-        "other sign."
-    ),
-    check=figure_8,
-    tolerance=0.02,
-    tolerance_reason="at α = 1e-100 gradient flow is within O(1/230) of the limit",
-)

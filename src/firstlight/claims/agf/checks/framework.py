@@ -1,23 +1,24 @@
 """Section 2 and Appendix B: the dynamics of dormant neurons, jump times, and Algorithm 1 itself."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import itertools
 
-EXACT = 1e-6
-"""How far two solved trajectories of the same equation may be apart."""
+import numpy as np
+from scipy.integrate import solve_ivp
 
-SHORTER, CONSTANT, SETTLED, LIMIT = 0.3, 1e-3, 0.02, 1e-4
-"""Of alignment as α falls: κ = 2's last time over its first, the spread of its product with γ, what κ = 3's times
-still change, and its γ − 1."""
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.agf.tolerances import (
+    ALIGNMENT_RATE,
+    ALIGNMENT_SETTLED,
+    ALIGNMENT_SHORTER,
+    ALIGNMENT_SPREAD,
+    SAME_TRAJECTORY,
+)
+from firstlight.theories import agf
+from firstlight.theories.agf import Problem
 
 
 def _form(kappa: int, P: int, seed: int):
     """A problem whose utility is a random form of degree κ in P parameters, the same for every neuron."""
-    import itertools
-
-    import numpy as np
-
-    from firstlight.theories.agf import Problem
-
     T = np.random.default_rng(seed).standard_normal((P,) * kappa)
     T = sum(np.transpose(T, order) for order in itertools.permutations(range(kappa)))
     T /= np.linalg.norm(T)
@@ -34,8 +35,6 @@ def _form(kappa: int, P: int, seed: int):
 
 def _plain(problem, theta, times, eta: float = 1.0):
     """θ′ = η∇U without any splitting, (n, K, P)."""
-    import numpy as np
-    from scipy.integrate import solve_ivp
 
     def right(t, y):
         return eta * problem.utility(y.reshape(theta.shape), None)[1].ravel()
@@ -46,11 +45,6 @@ def _plain(problem, theta, times, eta: float = 1.0):
 
 def _split(problem, theta, times, eta: float = 1.0, adaptive: bool = False):
     """θ̄ (n, K, P) and S (n, K) by eq. 2."""
-    import numpy as np
-    from scipy.integrate import solve_ivp
-
-    from firstlight.theories import agf
-
     norm = np.linalg.norm(theta, axis=1)
     right = agf.lemmas.dynamics(problem, None, norm, np.ones(len(norm), bool), eta, adaptive)
     start = np.concatenate([(theta / norm[:, None]).ravel(), np.zeros(len(norm))])
@@ -61,8 +55,6 @@ def _split(problem, theta, times, eta: float = 1.0, adaptive: bool = False):
 
 def _start(problem, count: int, alpha: float, seed: int):
     """Random neurons of norm α with positive utility, so that they grow."""
-    import numpy as np
-
     theta = np.random.default_rng(seed).standard_normal((50 * count, problem.parameters))
     theta *= alpha / np.linalg.norm(theta, axis=1, keepdims=True)
     U = problem.utility(theta, None)[0]
@@ -71,10 +63,6 @@ def _start(problem, count: int, alpha: float, seed: int):
 
 def _horizon(problem, theta, share: float, eta: float = 1.0) -> float:
     """A time at which the fastest neuron is a share of its way to norm one."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     norm = np.linalg.norm(theta, axis=1)
     growth, _ = agf.lemmas.growth_and_turn(problem, theta / norm[:, None], norm, None)
     # Utilities only grow along the flow, so the present one gives a time that is late; its double is early enough.
@@ -84,10 +72,6 @@ def _horizon(problem, theta, share: float, eta: float = 1.0) -> float:
 
 def directional_and_radial(setting: Setting) -> Outcome:
     """Eq. 2 against θ′ = η∇U, for κ = 2, 3, 4."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     seed, count = setting.seeds_or((0,))[0], setting.choose(quick=3, paper=20)
     errors = {}
     for kappa in (2, 3, 4):
@@ -100,16 +84,15 @@ def directional_and_radial(setting: Setting) -> Outcome:
         rebuilt = norm[:, :, None] * theta_bar
         errors[f"κ = {kappa}"] = float(np.abs(rebuilt - plain).max() / np.abs(plain).max())
     return Outcome(
-        "holds" if max(errors.values()) < EXACT else "fails", errors, dict.fromkeys(errors, 0.0), seeds=(seed,)
+        "holds" if max(errors.values()) < SAME_TRAJECTORY else "fails",
+        errors,
+        dict.fromkeys(errors, 0.0),
+        seeds=(seed,),
     )
 
 
 def jump_time(setting: Setting) -> Outcome:
     """Eq. 3: the plain flow has norm one exactly when S = c/η."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     seed, eta = setting.seeds_or((0,))[0], 0.7
     norms, without_eta = {}, {}
     for kappa in (2, 3, 4):
@@ -137,10 +120,6 @@ def jump_time(setting: Setting) -> Outcome:
 
 def riccati(setting: Setting) -> Outcome:
     """Eq. 14 by the derivative of U(θ̄) along the flow."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     seed, eta = setting.seeds_or((0,))[0], 0.7
     errors = {}
     for kappa in (2, 3, 4):
@@ -161,10 +140,6 @@ def riccati(setting: Setting) -> Outcome:
 
 def lower_bound(setting: Setting) -> Outcome:
     """Eq. 17 with and without the −1."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     seed = setting.seeds_or((0,))[0]
     # U = uvw on one neuron that starts at its maximum, 1/(3√3): the bound is attained.
     problem = agf.closed_form(
@@ -200,8 +175,6 @@ def lower_bound(setting: Setting) -> Outcome:
 
 def scaling_symmetry(setting: Setting) -> Outcome:
     """Theorem B.2: α f(α^{κ−2}t) solves eq. 2 from αθ₀."""
-    import numpy as np
-
     seed = setting.seeds_or((0,))[0]
     errors = {}
     for kappa in (2, 3, 4):
@@ -213,16 +186,15 @@ def scaling_symmetry(setting: Setting) -> Outcome:
         second = _plain(problem, alpha * theta, times * alpha ** (2 - kappa))
         errors[f"κ = {kappa}"] = float(np.abs(second - alpha * first).max() / np.abs(second).max())
     return Outcome(
-        "holds" if max(errors.values()) < EXACT else "fails", errors, dict.fromkeys(errors, 0.0), seeds=(seed,)
+        "holds" if max(errors.values()) < SAME_TRAJECTORY else "fails",
+        errors,
+        dict.fromkeys(errors, 0.0),
+        seeds=(seed,),
     )
 
 
 def instantaneous_alignment(setting: Setting) -> Outcome:
     """Eq. 21 and 22: the accelerated time to align, for κ = 2 and κ = 3, as α falls."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     seed = setting.seeds_or((0,))[0]
     alphas = setting.choose(quick=(1e-1, 1e-3, 1e-6), paper=(1e-1, 1e-2, 1e-3, 1e-4, 1e-6, 1e-8))
     waits, gammas = {}, {}
@@ -243,10 +215,10 @@ def instantaneous_alignment(setting: Setting) -> Outcome:
         "printed quotient, κ = 3": float(agf.lemmas.threshold(alphas[-1], 3)) / alphas[-1],
     }
     right = (
-        waits[2][-1] < SHORTER * waits[2][0]
-        and np.ptp(product) < CONSTANT * np.mean(product)
-        and abs(last - 1) < SETTLED
-        and abs(gammas[3][-1] - 1) < LIMIT
+        waits[2][-1] < ALIGNMENT_SHORTER * waits[2][0]
+        and np.ptp(product) < ALIGNMENT_SPREAD * np.mean(product)
+        and abs(last - 1) < ALIGNMENT_SETTLED
+        and abs(gammas[3][-1] - 1) < ALIGNMENT_RATE
     )
     return Outcome(
         "holds-as-corrected" if right else "fails",
@@ -259,11 +231,6 @@ def instantaneous_alignment(setting: Setting) -> Outcome:
 
 def _time_to_align(problem, theta) -> float:
     """When U(θ̄) has made up half of the way to its maximum, in the time of plain flow."""
-    import numpy as np
-    from scipy.integrate import solve_ivp
-
-    from firstlight.theories import agf
-
     norm = np.linalg.norm(theta, axis=1)
     right = agf.lemmas.dynamics(problem, None, norm, np.ones(1, bool), 1.0)
     start = np.concatenate([(theta / norm[:, None]).ravel(), [0.0]])
@@ -280,8 +247,6 @@ def _time_to_align(problem, theta) -> float:
 
 
 def _ascended(problem, theta_bar):
-    import numpy as np
-
     for _ in range(600):
         slope = problem.utility(theta_bar, None)[1]
         theta_bar = theta_bar + 0.2 * slope
@@ -291,8 +256,6 @@ def _ascended(problem, theta_bar):
 
 def adaptive_rate(setting: Setting) -> Outcome:
     """Eq. 23: with η_i = ‖θ_i‖^{2−κ}η directions do not feel the norm, and norms grow exponentially."""
-    import numpy as np
-
     seed = setting.seeds_or((0,))[0]
     errors, ordinary = {}, {}
     for kappa in (3, 4):
@@ -304,7 +267,7 @@ def adaptive_rate(setting: Setting) -> Outcome:
         plain = [_split(problem, alpha * start, times)[0] for alpha in (1e-1, 1e-6)]
         ordinary[f"κ = {kappa}"] = float(np.abs(plain[0] - plain[1]).max())
     return Outcome(
-        "holds" if max(errors.values()) < EXACT and min(ordinary.values()) > 1e-3 else "fails",
+        "holds" if max(errors.values()) < SAME_TRAJECTORY and min(ordinary.values()) > 1e-3 else "fails",
         {"directions apart, adaptive": errors, "directions apart, one rate": ordinary},
         {"directions apart, adaptive": dict.fromkeys(errors, 0.0)},
         seeds=(seed,),
@@ -313,10 +276,6 @@ def adaptive_rate(setting: Setting) -> Outcome:
 
 def conserved_norms(setting: Setting) -> Outcome:
     """Lemma B.1 along gradient flow of networks with σ of degree κ − 1."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((30, 3)), rng.standard_normal((30, 2))
@@ -342,10 +301,6 @@ def conserved_norms(setting: Setting) -> Outcome:
 
 def the_algorithm(setting: Setting) -> Outcome:
     """Algorithm 1 on a problem with a closed form, against flow, and on neurons that cannot grow."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     seed = setting.seeds_or((0,))[0]
     alpha = setting.choose(quick=1e-4, paper=1e-6)
     rng = np.random.default_rng(seed)
@@ -373,7 +328,7 @@ def the_algorithm(setting: Setting) -> Outcome:
     right = (
         measured["order"] == expected["order"]
         and measured["jump times against the closed form"] < 1e-4
-        and measured["levels against the closed form"] < EXACT
+        and measured["levels against the closed form"] < SAME_TRAJECTORY
         and seen.distance < 0.05
         and dead.status == "stalled"
     )
@@ -383,99 +338,3 @@ def the_algorithm(setting: Setting) -> Outcome:
         caption=f"A diagonal linear network of four neurons, α = {alpha:g}.",
     )
     return Outcome("holds" if right else "fails", measured, expected, figures=(shown,), seeds=(seed,))
-
-
-_SOLVED = "the solver's tolerance is 1e-11 per step"
-
-EQUATION_2 = Claim(
-    id="agf.equation-2",
-    title="Directions turn, norms grow",
-    locator="Equation 2",
-    statement="For a utility of degree κ, dθ̄/dt = η‖θ‖^{κ−2}P⊥∇U(θ̄) and d‖θ‖/dt = ηκ‖θ‖^{κ−1}U(θ̄).",
-    check=directional_and_radial,
-    tolerance=EXACT,
-    tolerance_reason=_SOLVED,
-)
-EQUATION_3 = Claim(
-    id="agf.equation-3",
-    title="When a neuron reaches norm one",
-    locator="Equation 3 (and 16)",
-    statement="τ_i is when S_i = ∫κU dt reaches c_i/η; c_i = −log‖θ_i‖ (κ = 2), (‖θ_i‖^{2−κ} − 1)/(κ − 2) (κ > 2).",
-    check=jump_time,
-    tolerance=1e-5,
-    tolerance_reason="the utility phase is solved to 1e-8 per step",
-)
-EQUATION_14 = Claim(
-    id="agf.equation-14",
-    title="The normalised utility follows a Riccati equation",
-    locator="Equation 14",
-    statement="dŪ/dt = ηκ²‖θ‖^{κ−2}(‖∇Ū‖²/κ² − Ū²).",
-    check=riccati,
-    tolerance=1e-9,
-    tolerance_reason="both sides are evaluated in closed form, in float64",
-)
-EQUATION_17 = Claim(
-    id="agf.equation-17",
-    title="A lower bound on the jump time",
-    locator="Equation 17",
-    statement="τ ≥ −log‖θ₀‖/(2U*) for κ = 2 and ‖θ₀‖^{2−κ}/(κ(κ−2)U*) for κ > 2.",
-    corrected="τ ≥ −log‖θ₀‖/(2ηU*) for κ = 2 and (‖θ₀‖^{2−κ} − 1)/(κ(κ−2)ηU*) for κ > 2.",
-    counterexample="κ = 3, ‖θ₀‖ = 0.3 at the maximum of U: the jump is at 0.778/U*, the printed bound at 1.111/U*.",
-    check=lower_bound,
-    expected_verdict="holds-as-corrected",
-    tolerance=1e-6,
-    tolerance_reason="the utility phase is solved to 1e-8 per step",
-)
-EQUATION_22 = Claim(
-    id="agf.equation-22",
-    title="Alignment is instantaneous for κ = 2 only",
-    locator="Equations 21 and 22",
-    statement="γ(α) = c_κ(α)/α^{κ−2} tends to ∞ for κ = 2 and to 1 for κ > 2, so alignment is instantaneous iff κ = 2.",
-    corrected="γ(α) = c_κ(α)·α^{κ−2}, a product, tends to ∞ for κ = 2 and to 1/(κ − 2) for κ > 2.",
-    counterexample="κ = 3, α = 1e-6: the printed quotient is 1e12, the product 1.0.",
-    check=instantaneous_alignment,
-    expected_verdict="holds-as-corrected",
-    tolerance={
-        "time to align at the last α over the first, κ = 2": SHORTER,
-        "spread of its product with γ": CONSTANT,
-        "last change of the time, κ = 3": SETTLED,
-        "γ − 1, κ = 3": LIMIT,
-    },
-    tolerance_reason="from α = 0.1 to 1e-6 γ of κ = 2 grows by a factor 6; at κ = 3 corrections are of the order of α",
-)
-EQUATION_23 = Claim(
-    id="agf.equation-23",
-    title="A rate per neuron makes directions independent of norms",
-    locator="Equation 23, Section B.5",
-    statement="With η_i = ‖θ_i‖^{2−κ}η the directional dynamics of any κ are those of κ = 2.",
-    check=adaptive_rate,
-    tolerance=EXACT,
-    tolerance_reason=_SOLVED,
-)
-THEOREM_B_2 = Claim(
-    id="agf.theorem-b-2",
-    title="Scaling symmetry in the initialisation",
-    locator="Theorem B.2",
-    statement="If f(t) solves eq. 2 from θ₀, then αf(α^{κ−2}t) solves it from αθ₀.",
-    check=scaling_symmetry,
-    tolerance=EXACT,
-    tolerance_reason=_SOLVED,
-)
-LEMMA_B_1 = Claim(
-    id="agf.lemma-b-1",
-    title="How near an active neuron can come to the origin",
-    locator="Lemma B.1",
-    statement="c = (κ−1)‖a_i‖² − ‖w_i‖² is conserved by gradient flow, and ‖θ_i‖² ≥ max(−c, c/(κ−1)).",
-    check=conserved_norms,
-    tolerance=1e-7,
-    tolerance_reason="gradient flow is solved to 1e-10 per step",
-)
-ALGORITHM_1 = Claim(
-    id="agf.algorithm-1",
-    title="Alternating gradient flows",
-    locator="Algorithm 1",
-    statement="Alternating utility maximisation and cost minimisation gives the jumps and levels of gradient flow.",
-    check=the_algorithm,
-    tolerance={"jump times": 1e-4, "levels": EXACT, "distance": 0.05},
-    tolerance_reason="the engine against the closed form; gradient flow differs from both by O(1/log α)",
-)

@@ -1,16 +1,16 @@
 """Figure 7: ReLU networks on images, from a staircase to a slide."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
+
+from firstlight import tasks
+from firstlight.claims._claim import Outcome, Setting
 from firstlight.claims._needs import missing
+from firstlight.records import figure
+from firstlight.theories import agf
 
 
 def staircase_to_slide(setting: Setting) -> Outcome:
     """AGF and gradient flow from the same initialisation, for growing widths."""
-    import numpy as np
-
-    from firstlight.records import figure
-    from firstlight.theories import agf
-
     seed = setting.seeds_or((0,))[0]
     if setting.scale == "paper" and (reasons := missing(("cifar10_subset",), setting.data)):
         return Outcome("inconclusive", None, None, evidence="; ".join(reasons))
@@ -56,10 +56,6 @@ def staircase_to_slide(setting: Setting) -> Outcome:
 
 def _data(setting: Setting, seed: int):
     """CIFAR-10 grey at paper scale; a few clusters of points in the quick check."""
-    import numpy as np
-
-    from firstlight import tasks
-
     if setting.scale == "paper" and setting.data is not None:
         task = tasks.grey_images(setting.data / "cifar10_subset")
         return task.inputs.dense(), task.targets
@@ -72,19 +68,6 @@ def _data(setting: Setting, seed: int):
 
 def _largest_fall(times, loss) -> float:
     """The largest share of the whole fall that happens within 5 % of the time: 1 for one jump, small for a slide."""
-    import numpy as np
-
     window = 0.05 * (times[-1] - times[0])
     later = np.interp(times + window, times, loss)
     return float((loss - later).max() / (loss[0] - loss.min()))
-
-
-FIGURE_7 = Claim(
-    id="agf.figure-7",
-    title="From a staircase to a slide in a ReLU network",
-    locator="Figure 7",
-    statement="On CIFAR-10 AGF tracks the jumps of narrow ReLU networks; as the width grows, the loss becomes a slide.",
-    check=staircase_to_slide,
-    tolerance={"first jump, narrowest": 0.1},
-    tolerance_reason="gradient flow differs from AGF by O(1/|log α|)",
-)

@@ -1,15 +1,15 @@
 """Section 4 and Appendix D: fully connected linear networks learn one singular mode after the other."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
+
+from firstlight import _canonical as canonical
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.records import figure
+from firstlight.theories import agf
 
 
 def _figure_4(commuting: bool, seed: int, size: int):
     """Σ_xx with eigenvalues i⁻² and a Gaussian target; for the commuting panel both are diagonal in one basis."""
-    import numpy as np
-
-    from firstlight import _canonical as canonical
-    from firstlight.theories import agf
-
     rng = np.random.default_rng(seed)
     Q = canonical.orthogonal(rng, size, size)
     lam = np.arange(1, size + 1.0) ** -2
@@ -22,8 +22,6 @@ def _figure_4(commuting: bool, seed: int, size: int):
 
 def _crossings(network, staircase, alpha: float, jumps: int, seed: int):
     """Gradient flow up to a jump, and its comparison with the prediction."""
-    import numpy as np
-
     end = 1.25 * float(staircase.jump_times[jumps - 1])
     times = np.concatenate([[0.0], np.geomspace(0.1 * staircase.jump_times[0], end, 1200)])
     run = network.flow(alpha, times, seed)
@@ -32,10 +30,6 @@ def _crossings(network, staircase, alpha: float, jumps: int, seed: int):
 
 def utility_on_the_stiefel_manifold(setting: Setting) -> Outcome:
     """Lemma D.1: total utility of orthonormal pairs against the singular values, and how many pairs there are."""
-    import numpy as np
-
-    from firstlight import _canonical as canonical
-
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     M, d = 4, 6
@@ -73,18 +67,12 @@ def utility_on_the_stiefel_manifold(setting: Setting) -> Outcome:
 
 
 def _polar(A):
-    import numpy as np
-
     u, _, vt = np.linalg.svd(A, full_matrices=False)
     return u @ vt
 
 
 def conjecture(setting: Setting) -> Outcome:
     """Conjecture 4.1 against gradient flow: where σ and μ agree, and where they do not."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     seed = setting.seeds_or((0,))[0]
     size, jumps = setting.choose(quick=(6, 4), paper=(10, 8))
     errors = {}
@@ -110,10 +98,6 @@ def conjecture(setting: Setting) -> Outcome:
 
 def commuting_times(setting: Setting) -> Outcome:
     """Eq. 47: τ^(k) = 1/σ_k up to O(1/|log α|)."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     network = agf.LinearNetwork(np.diag([2.0, 1.0, 0.5]), np.diag([1.5, 1.2, 1.0]), 3)
@@ -136,8 +120,6 @@ def commuting_times(setting: Setting) -> Outcome:
 
 def greedy_low_rank(setting: Setting) -> Outcome:
     """Algorithm 3 against the closed form of AGF's cost phase and against gradient flow."""
-    import numpy as np
-
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=20)))
     errors, above = [], 0
     for seed in seeds:
@@ -154,10 +136,6 @@ def greedy_low_rank(setting: Setting) -> Outcome:
 
 def figure_4(setting: Setting) -> Outcome:
     """Singular values of the network's map over time, in both panels."""
-    import numpy as np
-
-    from firstlight.records import figure
-
     seed = setting.seeds_or((0,))[0]
     size, jumps = setting.choose(quick=(6, 4), paper=(10, 8))
     panels, errors, scores = [], {}, {}
@@ -193,64 +171,3 @@ def figure_4(setting: Setting) -> Outcome:
     return Outcome(
         "holds" if right else "fails", measured, {"errors of jump times": 0.0}, figures=(shown,), seeds=(seed,)
     )
-
-
-_LIMIT = "at α = 1e-15 gradient flow is O(1/|log α|) = O(1/35) from the limit, times an order-one logarithm"
-
-LEMMA_D_1 = Claim(
-    id="agf.lemma-d-1",
-    title="Utility of orthonormal basis vectors",
-    locator="Lemma D.1",
-    statement=(
-        "U_i = −ã_iᵀ∇L w̃_i; the total over |D| = H − k orthonormal pairs is largest at the top singular vectors of ∇L, "
-        "with σ_i/2 each, and has no other local maxima."
-    ),
-    corrected="The same, with |D| = min(d, H, c) − k pairs.",
-    counterexample="c = 4, d = 6, H = 10: ∇L has 4 singular modes; 10 orthonormal ã in 4 dimensions do not exist.",
-    check=utility_on_the_stiefel_manifold,
-    expected_verdict="holds-as-corrected",
-    tolerance=1e-6,
-    tolerance_reason="ascent to convergence in float64",
-)
-CONJECTURE_4_1 = Claim(
-    id="agf.conjecture-4-1",
-    title="Linear networks learn one rank at a time",
-    locator="Conjecture 4.1, eq. 6",
-    statement="As α → 0 levels are ½Σ_{i>k} μ_i, μ the eigenvalues of Σ_yx Σ_xx⁻¹ Σ_yxᵀ, and times follow from σ^(k).",
-    corrected=(
-        "Modes wake in the order of the singular values σ of what is left of Σ_yx. Where Σ_xx commutes, the levels are "
-        "the sums of the μ not yet learned, which are the printed ones only if σ and μ order the modes alike."
-    ),
-    counterexample="Σ_xx = diag(1, .01), B = diag(1, 20): gradient flow visits the level 2.0, printed is 0.5.",
-    check=conjecture,
-    expected_verdict="holds-as-corrected",
-    tolerance=0.2,
-    tolerance_reason=_LIMIT,
-)
-EQUATION_47 = Claim(
-    id="agf.equation-47",
-    title="Jump times in the commuting case",
-    locator="Equation 47",
-    statement="When Σ_xx commutes with Σ_yxᵀΣ_yx, τ^(k) = 1/σ_k in units of −log α.",
-    check=commuting_times,
-    tolerance={"error × |log α|": 4.0},
-    tolerance_reason="the error of gradient flow is O(1/|log α|)",
-)
-ALGORITHM_3 = Claim(
-    id="agf.algorithm-3",
-    title="Greedy low-rank learning",
-    locator="Algorithm 3",
-    statement="AGF in linear networks is greedy low-rank learning: its levels are those of the best β of each rank.",
-    check=greedy_low_rank,
-    tolerance=1e-5,
-    tolerance_reason="each stage is minimised to a gradient of 1e-10",
-)
-FIGURE_4 = Claim(
-    id="agf.figure-4",
-    title="Stepwise singular value decomposition",
-    locator="Figure 4",
-    statement="For c = H = d = 10 and eigenvalues i⁻² Conjecture 4.1 predicts the singular values of AW.",
-    check=figure_4,
-    tolerance=0.2,
-    tolerance_reason=_LIMIT,
-)

@@ -1,22 +1,20 @@
 """Section 5 and Appendix F: modular addition, one Fourier feature after the other."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
+from scipy.optimize import minimize
 
-ROUNDING = 1e-9
-"""Relative; closed forms against sums over all pairs."""
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.agf.tolerances import MODULAR_ROUNDING
+from firstlight.theories import agf
 
 
 def _template(p: int, seed: int):
     """A random centred template."""
-    import numpy as np
-
     x = np.random.default_rng(seed).standard_normal(p)
     return x - x.mean()
 
 
 def _orbit(x):
-    import numpy as np
-
     p = len(x)
     return np.stack([np.roll(x, a) for a in range(p)])
 
@@ -30,16 +28,12 @@ def _pairs(weights, x):
 
 
 def _targets(x):
-    import numpy as np
-
     p = len(x)
     return _orbit(x)[np.add.outer(np.arange(p), np.arange(p)) % p]
 
 
 def triple_correlation(setting: Setting) -> Outcome:
     """Lemma F.1 by summing over all pairs."""
-    import numpy as np
-
     errors, dropped = {}, {}
     for p in setting.choose(quick=(7, 10), paper=(7, 10, 23, 40)):
         rng = np.random.default_rng(p)
@@ -52,7 +46,7 @@ def triple_correlation(setting: Setting) -> Outcome:
         errors[f"p = {p}"] = float(abs(law / total - 1))
         dropped[f"p = {p}"] = float(without / total)
     return Outcome(
-        "holds" if max(errors.values()) < ROUNDING else "fails",
+        "holds" if max(errors.values()) < MODULAR_ROUNDING else "fails",
         errors,
         dict.fromkeys(errors, 0.0),
         evidence=f"Eq. 62, in the proof, drops one x̂; it gives {dropped} of the sum.",
@@ -61,10 +55,6 @@ def triple_correlation(setting: Setting) -> Outcome:
 
 def initial_utility(setting: Setting) -> Outcome:
     """Lemma F.2 by summing over all pairs, for two and for three summands."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     errors, printed = {}, {}
     for p in setting.choose(quick=(7, 10), paper=(7, 10, 23, 40)):
         rng = np.random.default_rng(p)
@@ -81,7 +71,7 @@ def initial_utility(setting: Setting) -> Outcome:
     law = agf.lemmas.utility(theta.reshape(4, 5), agf.harmonic_template(5, {1: 2.0 + 1j, 2: 1.0}))
     errors["three summands, p = 5"] = float(abs(law / U - 1))
     return Outcome(
-        "holds" if max(errors.values()) < ROUNDING else "fails",
+        "holds" if max(errors.values()) < MODULAR_ROUNDING else "fails",
         errors,
         dict.fromkeys(errors, 0.0),
         evidence=f"Section 5 leaves out the conjugates; its formula gives {printed} of the utility.",
@@ -90,10 +80,6 @@ def initial_utility(setting: Setting) -> Outcome:
 
 def maxima(setting: Setting) -> Outcome:
     """Theorem 5.1: the height and shape of the global maximum, and the other local maxima."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     seed = setting.seeds_or((0,))[0]
     p = setting.choose(quick=11, paper=21)
     x = agf.harmonic_template(p, {1: 10.0, 2: 8.0 * np.exp(0.7j), 3: 6.4})
@@ -130,8 +116,6 @@ def maxima(setting: Setting) -> Outcome:
 
 def _second_order(task, weights) -> list[float]:
     """The three largest eigenvalues of the Hessian on the sphere, in units of the largest curvature."""
-    import numpy as np
-
     theta = task.theta(*(part[None] for part in weights))
     P = theta.shape[1]
     nothing = task.problem.residual(np.zeros_like(theta))
@@ -148,10 +132,6 @@ def _second_order(task, weights) -> list[float]:
 
 def alignment_is_kept(setting: Setting) -> Outcome:
     """Theorem F.5: no gradient at other harmonics when the squares cancel, and some when they do not."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     p, xi = setting.choose(quick=(13, 2), paper=(31, 3))
@@ -182,10 +162,6 @@ def alignment_is_kept(setting: Setting) -> Outcome:
 
 def aligned_cost(setting: Setting) -> Outcome:
     """Lemma F.6 by summing over all pairs."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     errors = {}
@@ -196,16 +172,15 @@ def aligned_cost(setting: Setting) -> Outcome:
         total = float(np.mean((f**2).sum(-1)) / 2)
         errors[f"p = {p}"] = abs(agf.lemmas.aligned_cost(A, s, p, float(np.abs(np.fft.fft(x)[xi]))) / total - 1)
     return Outcome(
-        "holds" if max(errors.values()) < ROUNDING else "fails", errors, dict.fromkeys(errors, 0.0), seeds=(seed,)
+        "holds" if max(errors.values()) < MODULAR_ROUNDING else "fails",
+        errors,
+        dict.fromkeys(errors, 0.0),
+        seeds=(seed,),
     )
 
 
 def _learned(p: int, seed: int):
     """A template, its largest frequency ξ, and six neurons that have learned it."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     x = _template(p, seed)
     xi = int(np.abs(np.fft.fft(x)[1 : (p + 1) // 2]).argmax()) + 1
     return x, xi, agf.lemmas.six_neurons(x, xi)
@@ -213,11 +188,6 @@ def _learned(p: int, seed: int):
 
 def tight_bound(setting: Setting) -> Outcome:
     """Theorem 5.2: the bound, attained by six neurons, and the utility that is left."""
-    import numpy as np
-    from scipy.optimize import minimize
-
-    from firstlight.theories import agf
-
     seed = setting.seeds_or((0,))[0]
     p = setting.choose(quick=7, paper=13)
     x, xi, weights = _learned(p, seed)
@@ -257,7 +227,7 @@ def tight_bound(setting: Setting) -> Outcome:
         "utility left over its formula": left / law,
         "printed utility over the measured": printed / left,
     }
-    right = abs(six - bound) < 1e-9 and max(lowest.values()) < 1 + 1e-9 and abs(left / law - 1) < ROUNDING
+    right = abs(six - bound) < 1e-9 and max(lowest.values()) < 1 + 1e-9 and abs(left / law - 1) < MODULAR_ROUNDING
     return Outcome(
         "holds-as-corrected" if right else "fails",
         measured,
@@ -269,8 +239,6 @@ def tight_bound(setting: Setting) -> Outcome:
 
 def learned_function(setting: Setting) -> Outcome:
     """Lemma F.8 for the six neurons."""
-    import numpy as np
-
     errors = {}
     for p in setting.choose(quick=(7, 11), paper=(7, 11, 23)):
         x, xi, weights = _learned(p, p)
@@ -278,7 +246,7 @@ def learned_function(setting: Setting) -> Outcome:
         wave = 2 * np.abs(x_hat) / p * np.cos(2 * np.pi * xi * np.arange(p) / p + np.angle(x_hat))
         errors[f"p = {p}"] = float(np.abs(_pairs(weights, x) - _targets(wave)).max())
     return Outcome(
-        "holds" if max(errors.values()) < ROUNDING else "fails",
+        "holds" if max(errors.values()) < MODULAR_ROUNDING else "fails",
         errors,
         dict.fromkeys(errors, 0.0),
         evidence="Eq. 92, in the proof, drops |x̂|² in its second line.",
@@ -287,10 +255,6 @@ def learned_function(setting: Setting) -> Outcome:
 
 def updated_utility(setting: Setting) -> Outcome:
     """Theorem F.9 by summing over all pairs."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     errors, printed = {}, {}
     for p in setting.choose(quick=(7, 11), paper=(7, 11, 23)):
         x, xi, weights = _learned(p, p)
@@ -310,94 +274,3 @@ def updated_utility(setting: Setting) -> Outcome:
         dict.fromkeys(errors, 0.0),
         evidence=f"With the index ξ, as printed, eq. 93 gives {printed} of the utility.",
     )
-
-
-_SUMS = "exact sums over all pairs in float64"
-
-LEMMA_F_1 = Claim(
-    id="agf.lemma-f-1",
-    title="A triple correlation in Fourier space",
-    locator="Lemma F.1, eq. 60",
-    statement="Σ_{a,b} ⟨u, a·x⟩⟨v, b·x⟩⟨w, (a+b)·x⟩ = (1/p) Σ_k |x̂|² û v̂ conj(ŵ x̂).",
-    check=triple_correlation,
-    tolerance=ROUNDING,
-    tolerance_reason=_SUMS,
-)
-LEMMA_F_2 = Claim(
-    id="agf.lemma-f-2",
-    title="The first utility in Fourier space",
-    locator="Lemma F.2, eq. 63",
-    statement="U = (2/p³) Σ_{k≠0} |x̂[k]|² û[k] v̂[k] conj(ŵ[k] x̂[k]).",
-    check=initial_utility,
-    tolerance=ROUNDING,
-    tolerance_reason=_SUMS,
-)
-THEOREM_5_1 = Claim(
-    id="agf.theorem-5-1",
-    title="Utility is largest at single harmonics",
-    locator="Theorem 5.1 (and F.3)",
-    statement=(
-        "The maximisers of U on the unit sphere are harmonics of the dominant frequency ξ with s_u + s_v ≡ s_w + s_x, "
-        "of height √(2/27p³)|x̂[ξ]|³; there are no other local maxima."
-    ),
-    corrected="These are the global maximisers. Every k with x̂[k] ≠ 0 is a local maximum, of height √(2/27p³)|x̂[k]|³.",
-    counterexample="With |x̂| = 10, 8, 6.4 one ascent in ten ends at the second, whose Hessian has no positive value.",
-    check=maxima,
-    expected_verdict="holds-as-corrected",
-    tolerance={"height": 1e-9, "eigenvalues": 1e-5},
-    tolerance_reason=_SUMS + "; Hessians by central differences",
-)
-THEOREM_F_5 = Claim(
-    id="agf.theorem-f-5",
-    title="Aligned neurons stay aligned when their squares cancel",
-    locator="Theorem F.5",
-    statement="If Σ w⟨u, a·x⟩² = Σ w⟨v, b·x⟩² = 0, the loss has no gradient along harmonics other than ξ.",
-    check=alignment_is_kept,
-    tolerance=1e-9,
-    tolerance_reason=_SUMS,
-)
-LEMMA_F_6 = Claim(
-    id="agf.lemma-f-6",
-    title="The cost of neurons aligned to one harmonic",
-    locator="Lemma F.6, eq. 80",
-    statement="𝓒(Θ) is the double sum of eq. 80 over amplitudes and phases, for p odd.",
-    check=aligned_cost,
-    tolerance=ROUNDING,
-    tolerance_reason=_SUMS,
-)
-THEOREM_5_2 = Claim(
-    id="agf.theorem-5-2",
-    title="What a group of neurons can learn of one frequency",
-    locator="Theorem 5.2 (and F.7)",
-    statement=(
-        "L ≥ ‖x‖²/2 − ⟨x, 1⟩²/2p − |x̂[ξ]|²/p, tight for N ≥ 6, and then "
-        "U = (2/p³) Σ_{k≠0,±ξ} |x̂[k]|² û[ξ] v̂[ξ] ŵ[ξ] x̂[k]."
-    ),
-    corrected="The bound as printed; the utility left is (2/p³) Σ_{k≠0,±ξ} |x̂[k]|² û[k] v̂[k] conj(ŵ[k] x̂[k]).",
-    counterexample="p = 7, a random neuron: the printed utility is off by a factor, the corrected one by 1e-13.",
-    check=tight_bound,
-    expected_verdict="holds-as-corrected",
-    tolerance=ROUNDING,
-    tolerance_reason=_SUMS,
-)
-LEMMA_F_8 = Claim(
-    id="agf.lemma-f-8",
-    title="What the network computes after one group",
-    locator="Lemma F.8, eq. 90",
-    statement="f(a·x, b·x) = (2|x̂[ξ]|/p)(a+b)·χ_ξ.",
-    check=learned_function,
-    tolerance=ROUNDING,
-    tolerance_reason=_SUMS,
-)
-THEOREM_F_9 = Claim(
-    id="agf.theorem-f-9",
-    title="The utility loses the learned frequency",
-    locator="Theorem F.9, eq. 93",
-    statement="U(θ; r) = (2/p³) Σ_{k≠0,±ξ} |x̂[k]|² û[ξ] v̂[ξ] conj(ŵ[ξ] x̂[ξ]).",
-    corrected="U(θ; r) = (2/p³) Σ_{k≠0,±ξ} |x̂[k]|² û[k] v̂[k] conj(ŵ[k] x̂[k]).",
-    counterexample="p = 7, a random neuron: the printed sum is −1.48 times the utility, the corrected one exact.",
-    check=updated_utility,
-    expected_verdict="holds-as-corrected",
-    tolerance=1e-8,
-    tolerance_reason=_SUMS,
-)

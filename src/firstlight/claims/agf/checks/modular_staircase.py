@@ -3,16 +3,16 @@
 import functools
 import itertools
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
+
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.records import figure
+from firstlight.theories import agf
 
 
 @functools.cache
 def _clean_case(width: int, alpha: float, seed: int, learned: float):
     """p = 7, odd: the task, the initial neurons, the staircase and gradient flow; two claims look at it."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     task = agf.Template("Z7", agf.harmonic_template(7, {1: 6.0, 3: 3.0}))
     theta = task.problem.initial(width=width, alpha=alpha, seed=seed)
     steps = agf.predict(task.problem, theta, learned=learned)
@@ -31,8 +31,6 @@ def _quick_case(seed: int):
 
 def _read(task, steps, run):
     """The levels of eq. 9, and a row for each with AGF's time, gradient flow's time and level, and their error."""
-    from firstlight.theories import agf
-
     law = agf.lemmas.fourier_levels(task.template)
     middles = (law.levels[1:] + law.levels[:-1]) / 2
     told = [next((e.time for e in steps.events if e.after <= m), float("nan")) for m in middles]
@@ -46,8 +44,6 @@ def _read(task, steps, run):
 
 def _flattest(run, start: float, level: float) -> float:
     """The loss where it is flattest after a jump, before it leaves the level by 5 % for a plateau within a cascade."""
-    import numpy as np
-
     inside = np.flatnonzero((run.times > start) & (run.loss > 0.95 * level))
     if len(inside) < 2:
         return float("nan")
@@ -57,10 +53,6 @@ def _flattest(run, start: float, level: float) -> float:
 
 def levels_and_times(setting: Setting) -> Outcome:
     """Eq. 9 in cases that meet its assumptions: p odd and, at paper scale, H ≥ 3p."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     seeds = setting.seeds_or((0,) if setting.scale == "quick" else (0, 1, 2, 3))
     alphas = setting.choose(quick=(1e-2,), paper=(1e-2, 1e-3, 1e-5))
     first, second, scaled, off, waits = {}, {}, {}, {}, []
@@ -107,8 +99,6 @@ def levels_and_times(setting: Setting) -> Outcome:
 
 def _longest(steps, upper: float, lower: float) -> float:
     """The level of a staircase, among those between two middles, that lasts longest."""
-    import numpy as np
-
     between = (steps.levels < upper) & (steps.levels > lower)
     # The last level has no end; it counts as long as the time before it.
     ends = np.append(steps.jump_times, 2 * steps.jump_times[-1])
@@ -118,10 +108,6 @@ def _longest(steps, upper: float, lower: float) -> float:
 
 def figure_6(setting: Setting) -> Outcome:
     """Figure 6 (a clean case in the quick check): spectrum of the outputs over time, levels, jumps and neurons."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     seed = setting.seeds_or((0,))[0]
     if setting.scale == "quick":
         task, _, steps, run = _quick_case(seed)
@@ -163,10 +149,6 @@ def figure_6(setting: Setting) -> Outcome:
 
 def _over_time(task, steps, run):
     """Panel (a) of Figure 6, and the loss."""
-    import numpy as np
-
-    from firstlight.records import figure
-
     power = np.stack([task.power(p) for p in run.params])
     ours = np.stack([task.power(p) for p in steps.parameters])
     at = np.searchsorted(steps.jump_times, run.times[1:], side="right")
@@ -193,10 +175,6 @@ def _over_time(task, steps, run):
 
 def _the_neurons(task, law, run):
     """Panels (b) to (d) of Figure 6: outputs on the way, and the output weights at the end with their phases."""
-    import numpy as np
-
-    from firstlight.records import figure
-
     middles = (law.levels[1:] + law.levels[:-1]) / 2
     marks = [0, *(int(np.argmax(run.loss <= m)) for m in middles if (run.loss <= m).any())]
     shown = [*((a + b) // 2 for a, b in itertools.pairwise(marks)), len(run.loss) - 1]
@@ -237,29 +215,3 @@ def _the_neurons(task, law, run):
         title="Neurons group by frequency and spread their phases",
         caption="Gradient flow: outputs in the middle of each plateau and at the end, then the neurons at the end.",
     )
-
-
-EQUATION_9 = Claim(
-    id="agf.equation-9",
-    title="Levels and times of modular addition",
-    locator="Equation 9",
-    statement="ℓ^(k) = Σ_{i>k} |x̂[ξ_i]|²/p; τ^(k) ≳ τ^(l) + √(3p^{3/2})/(η μ √2 |x̂[ξ_{k+1}]|³).",
-    corrected=(
-        "The levels as printed; the (k+1)-th jump comes no earlier than (1/μ − 1)·√3 p^{3/2}/(η√2|x̂[ξ_{k+1}]|³) after "
-        "the one before it, with μ the largest dormant norm there."
-    ),
-    counterexample="p = 7, |x̂| = 6: 1/(3U*) = 0.105 = √3·7^{3/2}/(√2·216); the printed √(3·7^{3/2})/(√2·216) is 0.024.",
-    check=levels_and_times,
-    expected_verdict="holds-as-corrected",
-    tolerance={"levels": 0.005, "first jump": 0.1},
-    tolerance_reason="plateaus and jumps of a finite initialisation; later jumps are told, not judged",
-)
-FIGURE_6 = Claim(
-    id="agf.figure-6",
-    title="Stepwise Fourier decomposition",
-    locator="Figure 6",
-    statement="A quadratic network learns the Fourier components of the template in decreasing order, as AGF predicts.",
-    check=figure_6,
-    tolerance={"first jumps": 0.1, "levels": 0.005},
-    tolerance_reason="as measured with the released code: jumps within 5 %, levels within 0.1 %",
-)

@@ -2,6 +2,12 @@
 
 import functools
 
+import jax
+
+from firstlight import flow, models, tasks
+from firstlight.groups import cyclic
+from firstlight.theories.cogo import order_census
+
 
 def train(setting, d: int, width: int, **options):
     """Adam on E‖P⊥(o − e)‖² over a part of the table of Z_d; one lane per seed.
@@ -9,10 +15,6 @@ def train(setting, d: int, width: int, **options):
     **Options:** `rate`, `decay`, `steps`, `seeds`, `fraction` of the pairs, `every` so many steps recorded,
     `schedule` of the rate, and `observables`.
     """
-    import jax
-
-    from firstlight import flow, models, tasks
-
     task = tasks.group_task(f"Z{d}")
     make = functools.partial(models.TwoLayer.init, inputs=2 * d, width=width, outputs=d)
     optimizer = flow.Optimizer(
@@ -37,7 +39,4 @@ def train(setting, d: int, width: int, **options):
 
 def read(model, d: int):
     """The census of a trained model."""
-    from firstlight.groups import cyclic
-    from firstlight.theories.cogo import order_census
-
     return order_census(model.W, model.V, cyclic(d))

@@ -2,17 +2,18 @@
 
 import math
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
 
-TOLERANCE = 1e-12
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.cogo.tolerances import CHARACTER_SUMS
+from firstlight.groups import from_table, parse
+
 _QUICK = ("Z7", "Z8", "Z2xZ3xZ4", "Z3xZ3", "Z2xZ2xZ2")
 _PAPER = ("Z71", "Z127", "Z4xZ7", "Z5xZ6", "Z2xZ2xZ9", "Z13xZ11", "Z5xZ2xZ2xZ2", "Z6xZ4xZ2")
 
 
 def character_laws(setting: Setting) -> Outcome:
     """The properties of Lemma 3, for the characters of groups as given and with their elements renamed."""
-    from firstlight.groups import parse
-
     seeds = setting.seeds_or((0,))
     names = setting.choose(quick=_QUICK, paper=_PAPER)
     found: list[dict[str, float]] = []
@@ -23,14 +24,12 @@ def character_laws(setting: Setting) -> Outcome:
         found += [_deviations(_scrambled(group, seed), None) for seed in seeds]
     laws = dict.fromkeys(law for one in found for law in one)
     worst = {law: max(one[law] for one in found if law in one) for law in laws}
-    holds = all(value <= TOLERANCE for value in worst.values())
+    holds = all(value <= CHARACTER_SUMS for value in worst.values())
     return Outcome("holds" if holds else "fails", worst, dict.fromkeys(worst, 0.0), seeds=seeds)
 
 
 def _deviations(group, moduli) -> dict[str, float]:
     """How far the d characters are from each law; from the index law only where frequencies are known."""
-    import numpy as np
-
     phi = np.array([irrep.character for irrep in group.irreps()])
     d = group.order
     if phi.shape != (d, d):
@@ -50,16 +49,12 @@ def _deviations(group, moduli) -> dict[str, float]:
 
 def _distance_to_set(functions, phi) -> float:
     """max_f min_k |⟨f, φ_k⟩/d − 1| over functions f (…, d) of modulus 1: zero when each is a row of `phi`."""
-    import numpy as np
-
     overlap = functions @ phi.conj().T / len(phi)
     return float(np.abs(overlap - 1).min(axis=-1).max())
 
 
 def _distance_to_formula(group) -> float:
     """max |φ_k(g) − exp(2πi Σ_r k_r g_r / n_r)|, with k and g in C order."""
-    import numpy as np
-
     coordinates = np.indices(group.moduli).reshape(len(group.moduli), -1)
     common = math.lcm(*group.moduli)
     weights = np.array([common // n for n in group.moduli])
@@ -71,26 +66,7 @@ def _distance_to_formula(group) -> float:
 
 def _scrambled(group, seed: int):
     """The same group with its elements renamed at random and nothing known but its table."""
-    import numpy as np
-
-    from firstlight.groups import from_table
-
     new = np.random.default_rng(seed).permutation(group.order)
     table = np.empty_like(group.table)
     table[new[:, None], new] = new[group.table]
     return from_table(table)
-
-
-LEMMA_3 = Claim(
-    id="cogo.lemma-3",
-    title="Characters of a finite Abelian group",
-    locator="Lemma 3",
-    statement=(
-        "For a finite Abelian group of order d there are d characters φ_k with |φ(g)| = 1 and "
-        "φ(g₁g₂) = φ(g₁)φ(g₂); they are orthonormal, (1/d) Σ_g φ_k(g) conj φ_k′(g) = 1(k = k′), closed under "
-        "conjugation, and form a group under pointwise multiplication, φ_{k₁+k₂} = φ_{k₁} ∘ φ_{k₂}."
-    ),
-    check=character_laws,
-    tolerance=TOLERANCE,
-    tolerance_reason="sums of at most 143 numbers of modulus 1 in float64: 143 · 2⁻⁵² ≈ 3e-14",
-)

@@ -1,21 +1,17 @@
 """Optimizers joined by a path of zero loss, and which of them has the least norm."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
-from firstlight.claims.cogo.checks._zero import ZERO_LOSS
+import numpy as np
 
-SAME_NORM = 1e-9
-"""Relative error of a squared norm, a sum over nodes and frequencies, that a path ends with."""
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.cogo.tolerances import SAME_NORM, ZERO_LOSS
+from firstlight.groups import cyclic, parse
+from firstlight.records import figure
+from firstlight.theories.cogo import craft, table_loss, zero_loss_path
+from firstlight.theories.cogo.lemmas import random_unit, unit
 
 
 def zero_loss_paths(setting: Setting) -> Outcome:
     """The loss and the norm along explicit paths from y ∗ z′ to z′, for random units y."""
-    import numpy as np
-
-    from firstlight.groups import parse
-    from firstlight.records import figure
-    from firstlight.theories.cogo import craft, table_loss, zero_loss_path
-    from firstlight.theories.cogo.lemmas import random_unit
-
     seeds = setting.seeds_or(range(3))
     names = setting.choose(quick=("Z7", "Z6"), paper=("Z7", "Z12", "Z4xZ6", "Z23"))
     times = np.linspace(0, 1, setting.choose(quick=41, paper=201))
@@ -72,12 +68,6 @@ def zero_loss_paths(setting: Setting) -> Outcome:
 
 def _stuck() -> tuple[list[float], bool]:
     """On Z2: the losses of z′ and of its product with a unit of order 1, and whether a path is refused."""
-    import numpy as np
-
-    from firstlight.groups import cyclic
-    from firstlight.theories.cogo import craft, table_loss, zero_loss_path
-    from firstlight.theories.cogo.lemmas import unit
-
     group = cyclic(2)
     y, base = unit(group, 1, np.pi, np.pi), craft(group)
     losses = [table_loss(*solution.weights, group) for solution in (base, y * base)]
@@ -86,27 +76,3 @@ def _stuck() -> tuple[list[float], bool]:
     except ValueError:
         return losses, True
     return losses, False
-
-
-THEOREM_5 = Claim(
-    id="cogo.theorem-5",
-    title="A path of zero loss to the simpler optimizer",
-    locator="Theorem 5",
-    statement=(
-        "If z = y ∗ z′ and both z, of order q, and z′ are global optimal, a path of zero loss connects them in Z_q; "
-        "so L2 "
-        "regularisation prefers lower orders."
-    ),
-    corrected=(
-        "It does where z′ satisfies eq. (4) and, if some frequency is its own negative, y has order 2 or more: signs "
-        "of real coefficients cannot be turned, only left behind on another node."
-    ),
-    counterexample=(
-        "On Z2, z′ = z_F6 and its product with the unit (−1, −1, 1) of order 1 both have zero loss; the sign of a + b "
-        "of the node with c > 0 differs between them and is kept on the zero-loss set of two nodes."
-    ),
-    check=zero_loss_paths,
-    expected_verdict="holds-as-corrected",
-    tolerance={"largest loss on a path": ZERO_LOSS, "norm²": SAME_NORM},
-    tolerance_reason="squared residuals of rounding size in float64, relative to the square of ‖z‖²; rounding of sums",
-)

@@ -1,19 +1,29 @@
 """Global optimizers built from partial solutions: orders 3, 6 and 4, and perfect memorisation."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
-from firstlight.claims.cogo.checks._zero import ZERO_LOSS
+from typing import Any
 
-EXACT = 1e-12
-SOLVED = 1e-9
-FORM = 1e-4
+import numpy as np
+from scipy.optimize import least_squares, minimize
+
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.cogo.tolerances import LEAST_NORM, LEAST_NORM_FORM, ZERO_LOSS, ZERO_RESIDUAL
+from firstlight.groups import cyclic, parse
+from firstlight.theories.cogo import Solution, craft, table_loss
+from firstlight.theories.cogo._factors import OMEGA_8
+from firstlight.theories.cogo.lemmas import (
+    at_frequency,
+    cubic,
+    four_factors,
+    loss_terms,
+    memorising_factors,
+    order_three,
+    quadratic,
+    residuals,
+)
 
 
 def crafted_six(setting: Setting) -> Outcome:
     """The loss of z_F6 from all residuals, for cyclic groups of odd and even order and for products."""
-    from firstlight.groups import parse
-    from firstlight.theories.cogo import craft, table_loss
-    from firstlight.theories.cogo.lemmas import residuals
-
     seeds = setting.seeds_or((0,))
     cyclic = setting.choose(quick=(5, 6, 7, 8, 11, 12, 23, 24), paper=tuple(range(3, 102)))
     names = [*(f"Z{d}" for d in cyclic), "Z4xZ6", *setting.choose(quick=(), paper=("Z3xZ3xZ2", "Z5xZ7", "Z2xZ2xZ9"))]
@@ -28,7 +38,7 @@ def crafted_six(setting: Setting) -> Outcome:
         if name.startswith("Z") and "x" not in name and group.order % 2:
             orders &= optimizer.order == 3 * (group.order - 1)
     printed = _printed_six(7)
-    holds = worst < ZERO_LOSS and far < EXACT and orders and printed > 0.5
+    holds = worst < ZERO_LOSS and far < ZERO_RESIDUAL and orders and printed > 0.5
     return Outcome(
         "holds-as-corrected" if holds else "fails",
         {"largest loss": worst, "largest residual of eq. (4)": far, "order is 3(d − 1), d odd": orders},
@@ -40,11 +50,6 @@ def crafted_six(setting: Setting) -> Outcome:
 
 def _printed_six(d: int) -> float:
     """The loss of Σ_k z̃_k ∗ z′_k with ξ = (ω̄₈, ω₈, 1), as printed."""
-    from firstlight.groups import cyclic
-    from firstlight.theories.cogo import Solution, table_loss
-    from firstlight.theories.cogo._factors import OMEGA_8
-    from firstlight.theories.cogo.lemmas import at_frequency, order_three
-
     group, w = cyclic(d), OMEGA_8
     total = Solution.zero(group)
     for k in range(1, (d + 1) // 2):
@@ -54,10 +59,6 @@ def _printed_six(d: int) -> float:
 
 def crafted_four(setting: Setting) -> Outcome:
     """Which constraint sets the factors of z_F4 and their product satisfy, its loss, and its two repairs."""
-    from firstlight.groups import parse
-    from firstlight.theories.cogo import craft, table_loss
-    from firstlight.theories.cogo.lemmas import residuals
-
     seeds = setting.seeds_or((0,))
     names = setting.choose(quick=("Z5", "Z7", "Z8", "Z23", "Z4xZ6"), paper=tuple(f"Z{d}" for d in range(3, 102)))
     sets, factor, bias, loss, repaired = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -80,7 +81,7 @@ def crafted_four(setting: Setting) -> Outcome:
         "loss − 2(d − 1)/d, d odd": loss,
         "largest loss once repaired": repaired,
     }
-    exact = max(factor, sets, bias, loss) <= EXACT and repaired < ZERO_LOSS
+    exact = max(factor, sets, bias, loss) <= ZERO_RESIDUAL and repaired < ZERO_LOSS
     return Outcome(
         "holds" if exact else "fails",
         measured,
@@ -95,10 +96,6 @@ def crafted_four(setting: Setting) -> Outcome:
 
 def _factor_error(group) -> float:
     """How far eqs. (7) and (8) are from r_kkk = 1/√2d and from the zeros that are claimed for each."""
-    import numpy as np
-
-    from firstlight.theories.cogo.lemmas import cubic, four_factors, quadratic
-
     k = next(k for k in range(1, group.order) if k != group.inverse[k])
     minus = int(group.inverse[k])
     first, second = four_factors(group, k)
@@ -113,12 +110,6 @@ def _factor_error(group) -> float:
 
 def memorisation(setting: Setting) -> Outcome:
     """The loss and the constraint sets of z_M = z_a ∗ z_b, with eq. (10) as printed and with a and b exchanged."""
-    import numpy as np
-
-    from firstlight.groups import parse
-    from firstlight.theories.cogo import Solution, craft, table_loss
-    from firstlight.theories.cogo.lemmas import memorising_factors, residuals
-
     names = setting.choose(quick=("Z5", "Z6", "Z2xZ4"), paper=("Z5", "Z6", "Z11", "Z23", "Z4xZ6", "Z2xZ2xZ3"))
     loss, far, claimed, formula, printed = 0.0, 0.0, 0.0, 0.0, float("inf")
     for i, name in enumerate(names):
@@ -134,7 +125,7 @@ def memorisation(setting: Setting) -> Outcome:
         swapped = Solution(group, second.z[[1, 0, 2]])
         printed = min(printed, table_loss(*(first * swapped).weights, group))
     measured = {"largest loss": loss, "residual of eq. (4)": far, "sets of the factors": claimed, "eq. (11)": formula}
-    holds = loss < ZERO_LOSS and max(far, claimed, formula) < EXACT and printed > 0.1
+    holds = loss < ZERO_LOSS and max(far, claimed, formula) < ZERO_RESIDUAL and printed > 0.1
     return Outcome(
         "holds-as-corrected" if holds else "fails",
         measured,
@@ -145,10 +136,6 @@ def memorisation(setting: Setting) -> Outcome:
 
 def _outside_sets(factor, part: str) -> float:
     """How far a factor is from R_c(k_p ≠ k) ∩ R_n ∩ R_⊛(the other part, or m ≠ k)."""
-    import numpy as np
-
-    from firstlight.theories.cogo.lemmas import cubic, quadratic
-
     d = factor.group.order
     own, other = (0, 1) if part == "a" else (1, 0)
     k = np.arange(1, d)
@@ -167,12 +154,6 @@ def _outside_sets(factor, part: str) -> float:
 
 def orders_below_four(setting: Setting) -> Outcome:
     """The least residual of R_c with r_kkk = 1 for 1, 2 and 3 nodes at one frequency, and the form of order 3."""
-    import numpy as np
-
-    from firstlight.groups import cyclic
-    from firstlight.theories.cogo import Solution, table_loss
-    from firstlight.theories.cogo.lemmas import loss_terms, order_three, residuals
-
     seeds = setting.seeds_or(range(setting.choose(quick=4, paper=40)))
     least = {order: min(_least_residual(order, seed) for seed in seeds) for order in (1, 2)}
     norms, forms, solved = (np.array(column) for column in zip(*map(_least_norm, seeds), strict=True))
@@ -198,8 +179,8 @@ def orders_below_four(setting: Setting) -> Outcome:
     expected |= {"loss of Σ z̃_k": goal, "least norm² over 9·3^(−2/3), order 3": 1.0}
     holds = (
         min(least.values()) > 0.1
-        and max(abs(measured[name] - value) for name, value in expected.items()) < SOLVED
-        and measured["distance of those of least norm from z̃ ∗ y up to signs"] < FORM
+        and max(abs(measured[name] - value) for name, value in expected.items()) < LEAST_NORM
+        and measured["distance of those of least norm from z̃ ∗ y up to signs"] < LEAST_NORM_FORM
         and flipped.R_n > 0.1 / group.order
         and len(least_form) > 0
     )
@@ -218,8 +199,6 @@ def orders_below_four(setting: Setting) -> Outcome:
 
 def _with_signs(solution):
     """The solution with the signs of b and c of its second node changed."""
-    from firstlight.theories.cogo import Solution
-
     z = solution.z.copy()
     z[1:, :, 1] *= -1
     return Solution(solution.group, z)
@@ -231,8 +210,6 @@ _CONJUGATED = ((1, 1, 1), (1, 1, -1), (1, -1, 1), (-1, 1, 1))
 
 def _constraints(x, order: int):
     """r_kkk − 1 and the three other potentials of R_c at one frequency, real and imaginary parts (8,)."""
-    import numpy as np
-
     z = (x[: 3 * order] + 1j * x[3 * order :]).reshape(3, order)
     r = [
         np.prod([part if s > 0 else part.conj() for part, s in zip(z, signs, strict=True)], 0).sum()
@@ -244,8 +221,6 @@ def _constraints(x, order: int):
 
 def _jacobian(x, order: int):
     """The derivative of `_constraints`, (8, 6 order)."""
-    import numpy as np
-
     z = (x[: 3 * order] + 1j * x[3 * order :]).reshape(3, order)
     rows = []
     for signs in _CONJUGATED:
@@ -256,16 +231,10 @@ def _jacobian(x, order: int):
 
 
 def _start(order: int, seed: int):
-    import numpy as np
-
     return np.random.default_rng((seed, order)).standard_normal(6 * order)
 
 
 def _solve(start, order: int, tolerance: float = 1e-12):
-    from typing import Any
-
-    from scipy.optimize import least_squares
-
     derivative: Any = _jacobian
     stop = dict.fromkeys(("xtol", "ftol", "gtol"), tolerance)
     return least_squares(_constraints, start, jac=derivative, args=(order,), **stop)
@@ -278,9 +247,6 @@ def _least_residual(order: int, seed: int) -> float:
 
 def _least_norm(seed: int) -> tuple[float, float, float]:
     """‖z‖², distance from z̃ ∗ y up to signs, and residual of a solution of order 3 whose norm was made small."""
-    import numpy as np
-    from scipy.optimize import minimize
-
     limits = {"type": "eq", "fun": _constraints, "jac": _jacobian, "args": (3,)}
     options = {"maxiter": 500, "ftol": 1e-15}
     start = _solve(_start(3, seed), 3).x
@@ -292,84 +258,3 @@ def _least_norm(seed: int) -> tuple[float, float, float]:
     turned = squares / squares[:, :1]
     form = np.abs(np.abs(squares) - 1).max() + np.abs(turned - turned[0]).max() + abs(turned[0].sum())
     return float(x @ x), float(form), float(np.abs(_constraints(x, 3)).max())
-
-
-LEMMA_2 = Claim(
-    id="cogo.lemma-2",
-    title="Three nodes per frequency satisfy R_c, one or two cannot",
-    locator="Lemma 2, eq. 5",
-    statement=(
-        "Solutions of order 1 or 2 in R_c have r_kkk = 0. With small L2 regularisation all of order 3 are z̃ ∗ y with "
-        "z̃_p = [1, ω₃, ω₃²]/(6d)^{1/3} at one frequency and y a unit of order 1; they are in R_n but not in R_⊛."
-    ),
-    corrected=(
-        "Those of order 3 are z̃ ∗ y up to changing, node by node, the signs of two of a_j, b_j, c_j: eq. (65) must "
-        "read "
-        "∈ ℝ³, not ∈ ℝ₊³. They are in R_n when the signs of c are not changed. The loss of Σ z̃_k is (d − 1)/2d, all of "
-        "it from R_⊛."
-    ),
-    counterexample=(
-        "On Z7, z̃ with the signs of b and c of one node changed satisfies R_c with r_kkk = 1/2d and has the same norm, "
-        "but |r_p0kk| = 0.0476 = 1/3d."
-    ),
-    check=orders_below_four,
-    expected_verdict="holds-as-corrected",
-    tolerance={"residuals and norms": SOLVED, "distance from z̃ ∗ y": FORM},
-    tolerance_reason=(
-        "what least squares reaches in float64 from where sequential quadratic programming stopped; the norm is "
-        "stationary there, z is not"
-    ),
-)
-
-COROLLARY_2 = Claim(
-    id="cogo.corollary-2",
-    title="Optimizers of order 6",
-    locator="Corollary 2, eq. 6",
-    statement=(
-        "z_F6 = Σ_{k=1}^{(d−1)/2} z̃_k ∗ z′_k ∗ y_k satisfies eq. (4), with z′ = [ξ, ξ̄], ξ_b = ξ̄_a = e^{±πi/4}, "
-        "ξ_c = 1; "
-        "its order is 3(d − 1), 6 per frequency."
-    ),
-    corrected=(
-        "z′ takes a factor 2^{−1/3}, so that r_kkk(z′) = 1. For even d, and wherever −k = k, two nodes a = [1, 1], "
-        "b = c = [1, −1], times (4d)^{−1/3}, are added; with these the sum runs over all pairs ±k of any finite "
-        "Abelian group."
-    ),
-    counterexample="On Z7 with ξ of modulus 1, r_kkk is 1/d instead of 1/2d and the loss is 0.8571 = (d − 1)/d.",
-    check=crafted_six,
-    expected_verdict="holds-as-corrected",
-    tolerance={"largest loss": ZERO_LOSS, "largest residual of eq. (4)": EXACT},
-    tolerance_reason="squared residuals of rounding size in float64, summed over d outputs",
-)
-
-COROLLARY_3 = Claim(
-    id="cogo.corollary-3",
-    title="Almost optimizers of order 4",
-    locator="Corollary 3, eqs. 7 and 8",
-    statement=(
-        "The order-2 solution (7) satisfies R_c except for r_{k,k,−k}, R_⊛ and r_kkk = 1/√2d; (8) satisfies "
-        "r_{k,k,−k} = 0 and r_kkk = 1/√2d. Their product z_F4, of order 4, satisfies R_c and R_⊛."
-    ),
-    check=crafted_four,
-    tolerance={"largest loss once repaired": ZERO_LOSS, "R₊, R_c, R_⊛": EXACT},
-    tolerance_reason="squared residuals, and single potentials, of rounding size in float64",
-)
-
-COROLLARY_4 = Claim(
-    id="cogo.corollary-4",
-    title="Perfect memorisation",
-    locator="Corollary 4, eqs. 9 to 11",
-    statement=(
-        "z_a^(a) = ω^{kj}/√d, z_b^(a) = 1/√d, z_c^(a) = ω^{−kj}/√2d and z_b^(b) = 1/√d, z_a^(b) = ω^{kj}/√d, "
-        "z_c^(b) = ω^{−kj}/√2d: z_a is in R_c(k₁≠k) ∩ R_n ∩ R_⊛(p=b or m≠k), z_b in R_c(k₂≠k) ∩ R_n ∩ R_⊛(p=a or "
-        "m≠k), and z_M = z_a ∗ z_b, of order d², satisfies eq. (4)."
-    ),
-    corrected=(
-        "In the second factor a and b are exchanged: z_a^(b) = 1/√d, z_b^(b) = ω^{kj}/√d. Eqs. (9), (11) are right."
-    ),
-    counterexample="With eq. (10) as printed, z_a ∗ z_b has loss 4.2 on Z5 and 9.6 on Z7; corrected, below 1e-28.",
-    check=memorisation,
-    expected_verdict="holds-as-corrected",
-    tolerance={"largest loss": ZERO_LOSS, "residual of eq. (4)": EXACT},
-    tolerance_reason="squared residuals, and single potentials, of rounding size in float64",
-)

@@ -1,15 +1,16 @@
 """The loss as a function of monomial potentials."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
-from firstlight.claims.cogo.checks._zero import ZERO_LOSS
+import numpy as np
 
-TOLERANCE = 1e-12
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.cogo.tolerances import LOSS_ROUNDING, ZERO_LOSS
+from firstlight.groups import parse
+from firstlight.theories.cogo import Solution, craft, potential_loss, table_loss
+from firstlight.theories.cogo.lemmas import cubic, diagonal, gaussian_solution, loss_terms, quadratic, residuals
 
 
 def loss_from_potentials(setting: Setting) -> Outcome:
     """Eq. (3) from Fourier coefficients against the loss averaged over all d² pairs, for random weights."""
-    from firstlight.groups import parse
-
     seeds = setting.seeds_or(range(3))
     names = setting.choose(quick=("Z5", "Z6", "Z7", "Z9", "Z2xZ4"), paper=("Z23", "Z24", "Z5xZ6", "Z2xZ2xZ9"))
     worst = general = uncentred = 0.0
@@ -26,7 +27,7 @@ def loss_from_potentials(setting: Setting) -> Outcome:
         "relative error with means, eq. (3)": uncentred,
     }
     return Outcome(
-        "holds" if max(worst, general) <= TOLERANCE else "fails",
+        "holds" if max(worst, general) <= LOSS_ROUNDING else "fails",
         measured,
         {"relative error": 0.0, "relative error with means, general form": 0.0},
         evidence=(
@@ -39,8 +40,6 @@ def loss_from_potentials(setting: Setting) -> Outcome:
 
 
 def _weights(group, seed: int, centred: bool):
-    import numpy as np
-
     A, B, V = np.random.default_rng(seed).standard_normal((3, group.order, 4))
     return (A - A.mean(0), B - B.mean(0), V) if centred else (A, B, V)
 
@@ -52,11 +51,6 @@ def _relative_error(group, seed: int, *, centred: bool) -> float:
 
 
 def _general_error(group, seed: int) -> float:
-    import numpy as np
-
-    from firstlight.theories.cogo import Solution, potential_loss
-    from firstlight.theories.cogo.lemmas import loss_terms
-
     A, B, V = _weights(group, seed, centred=False)
     exact = _summed_over_pairs(group, A, B, V)
     solution = Solution.from_weights(np.concatenate([A, B]), V.T, group)
@@ -65,8 +59,6 @@ def _general_error(group, seed: int) -> float:
 
 def _summed_over_pairs(group, A, B, V) -> float:
     """E_{g,h} ‖P⊥(o(g, h) − e_{gh})‖² with o = Σ_j v_j (a_j(g) + b_j(h))²; A, B, V are (d, q)."""
-    import numpy as np
-
     outputs = (A[:, None] + B[None]) ** 2 @ V.T
     residual = outputs - np.eye(group.order)[group.table]
     residual -= residual.mean(-1, keepdims=True)
@@ -75,11 +67,6 @@ def _summed_over_pairs(group, A, B, V) -> float:
 
 def _from_potentials(group, A, B, V) -> float:
     """Eq. (3) as printed, from all potentials."""
-    import numpy as np
-
-    from firstlight.theories.cogo import Solution
-    from firstlight.theories.cogo.lemmas import cubic, quadratic
-
     solution = Solution.from_weights(np.concatenate([A, B]), V.T, group)
     d, k = group.order, np.arange(group.order)
     r, s = cubic(solution), quadratic(solution).sum(2)
@@ -94,12 +81,6 @@ def _from_potentials(group, A, B, V) -> float:
 
 def sufficient_conditions(setting: Setting) -> Outcome:
     """Solutions that satisfy eq. (4) have zero loss, and no solution has a negative one."""
-    import numpy as np
-
-    from firstlight.groups import parse
-    from firstlight.theories.cogo import craft, table_loss
-    from firstlight.theories.cogo.lemmas import diagonal, gaussian_solution, loss_terms, residuals
-
     seeds = setting.seeds_or(range(3))
     names = setting.choose(quick=("Z5", "Z8", "Z2xZ3"), paper=("Z23", "Z24", "Z71", "Z4xZ6"))
     far, loss, bound = 0.0, 0.0, float("inf")
@@ -117,33 +98,5 @@ def sufficient_conditions(setting: Setting) -> Outcome:
             main = np.abs(np.real(diagonal(optimizer)[1:]) - 1 / (2 * group.order)).max()
             far = max(far, float(main))
     measured = {"residual of eq. (4)": far, "loss there": loss, "smallest ℓ_k + 1/d of random solutions": bound}
-    holds = far < TOLERANCE and loss < ZERO_LOSS and bound > -TOLERANCE
+    holds = far < LOSS_ROUNDING and loss < ZERO_LOSS and bound > -LOSS_ROUNDING
     return Outcome("holds" if holds else "fails", measured, {"loss there": 0.0}, seeds=seeds)
-
-
-THEOREM_1 = Claim(
-    id="cogo.theorem-1",
-    title="The loss is a function of monomial potentials",
-    locator="Theorem 1, eq. 3",
-    statement=(
-        "With quadratic activation ℓ = Σ_{k≠0} ℓ_k + (d−1)/d, where ℓ_k = −4 r_kkk "
-        "+ 4d Σ_{k₁k₂} |r_{k₁k₂k}|² + d |Σ_p Σ_k′ r_{p0k′k}|² + d Σ_{m≠0} Σ_p |Σ_k′ r_{pmk′k}|², "
-        "r_{k₁k₂k} = Σ_j z_{ak₁j} z_{bk₂j} z_{ckj} and r_{pmk′k} = Σ_j z_{pk′j} z_{p,m−k′,j} z_{ckj}."
-    ),
-    check=loss_from_potentials,
-    tolerance=TOLERANCE,
-    tolerance_reason="relative rounding of sums over d³ frequencies in float64",
-)
-
-LEMMA_1 = Claim(
-    id="cogo.lemma-1",
-    title="A sufficient condition for zero loss",
-    locator="Lemma 1, eq. 4",
-    statement=(
-        "A solution with r_kkk = 1(k≠0)/2d, all other r_{k₁k₂k} = 0 and all r_{pmk′k} = 0 is a global optimizer with "
-        "zero loss."
-    ),
-    check=sufficient_conditions,
-    tolerance={"residual of eq. (4)": TOLERANCE, "loss there": ZERO_LOSS},
-    tolerance_reason="single potentials, and squared residuals, of rounding size in float64",
-)

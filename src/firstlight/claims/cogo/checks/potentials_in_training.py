@@ -1,18 +1,18 @@
 """Monomial potentials along training (Figure 4)."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+from collections import Counter
 
-TOLERANCE = 0.03
+import numpy as np
+
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.cogo.checks._train import read, train
+from firstlight.claims.cogo.tolerances import TRAINED_POTENTIALS
+from firstlight.records import figure
+from firstlight.theories.cogo.lemmas import observe_potentials
 
 
 def potentials_along_training(setting: Setting) -> Outcome:
     """Train with 90 % of the pairs and follow accuracies, potentials and orders."""
-    import numpy as np
-
-    from firstlight.claims.cogo.checks._train import read, train
-    from firstlight.records import figure
-    from firstlight.theories.cogo.lemmas import observe_potentials
-
     seeds = setting.seeds_or(setting.choose(quick=(0, 1), paper=(0, 1, 2)))
     d, width, rate, decay, steps = setting.choose(quick=(11, 64, 0.03, 1e-3, 1200), paper=(23, 1024, 0.01, 5e-5, 5000))
     run = train(
@@ -50,7 +50,7 @@ def potentials_along_training(setting: Setting) -> Outcome:
     }
     parts = (
         measured["test accuracy"] > 0.99 and measured["train accuracy"] > 0.99,
-        abs(measured["Σ r_kkk over (d − 1)/2d"] - 1) < TOLERANCE,
+        abs(measured["Σ r_kkk over (d − 1)/2d"] - 1) < TRAINED_POTENTIALS,
         faded and measured["other r, root mean square, over 1/2d"] < 0.01,
         measured["share with 4 or 6"] > 0.5,
         # Corollaries 2 and 3 say 1 for order 4 and 0 for order 6 in this unit: each is nearer to its own.
@@ -74,8 +74,6 @@ def potentials_along_training(setting: Setting) -> Outcome:
 
 
 def _named(found) -> dict[str, int]:
-    from collections import Counter
-
     total: Counter[str] = Counter()
     for one in found:
         total.update(one.counts)
@@ -93,10 +91,6 @@ def _first(lane, column: str) -> float:
 
 
 def _panels(lane, orders, own, limit: float):
-    import numpy as np
-
-    from firstlight.records import figure
-
     frame, arrays = lane.frame, lane.arrays
     step, epoch = frame["step"], figure.Axis("epoch", scale="symlog")
     halves = [figure.Series(half, step, frame[f"{half}_accuracy"]) for half in ("train", "test")]
@@ -114,19 +108,3 @@ def _panels(lane, orders, own, limit: float):
         series = [figure.Series(f"order {n}", step, arrays[column][:, own == n].mean(1)) for n in (4, 6) if n in own]
         parts.append(figure.curves(series, x=epoch, y=text, title=f"{text}, mean by final order"))
     return (accuracy, histogram, main, *parts)
-
-
-FIGURE_4 = Claim(
-    id="cogo.figure-4",
-    title="Monomial potentials in training",
-    locator="Figure 4",
-    statement=(
-        "d = 23, q = 1024, 5000 epochs: train and test accuracy reach 100 %, test later (grokking). The orders of the "
-        "solution are concentrated at 4 and 6. Σ r_kkk converges towards (d − 1)/2d, the other r_{k₁k₂k} towards 0. "
-        "Orders 4 "
-        "and 6 behave very differently on r_a0kk and r_b0kk."
-    ),
-    check=potentials_along_training,
-    tolerance={"Σ r_kkk over (d − 1)/2d": TOLERANCE, "other r, root mean square, over 1/2d": 0.01},
-    tolerance_reason="weight decay keeps Σ r_kkk below its limit by a share that falls with it",
-)

@@ -1,17 +1,19 @@
 """The semi-ring of solutions, its homomorphisms, and what multiplication by a unit does."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
-from firstlight.claims.cogo.checks._zero import ZERO_LOSS
+import numpy as np
 
-TOLERANCE = 1e-12
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.cogo.tolerances import RING_ROUNDING, ZERO_LOSS
+from firstlight.groups import parse
+from firstlight.theories.cogo import Solution, craft, table_loss
+from firstlight.theories.cogo.lemmas import potential, random_unit, residuals
+
 _QUICK = ("Z5", "Z6", "Z2xZ4")
 _PAPER = ("Z23", "Z24", "Z4xZ6", "Z3xZ3xZ2", "Z71")
 
 
 def semi_ring_laws(setting: Setting) -> Outcome:
     """Each law for random solutions of orders 1 to 4, as a relative distance up to a permutation of nodes."""
-    from firstlight.groups import parse
-
     seeds = setting.seeds_or(range(3))
     names = setting.choose(quick=_QUICK, paper=_PAPER)
     worst: dict[str, float] = {}
@@ -20,13 +22,11 @@ def semi_ring_laws(setting: Setting) -> Outcome:
         for seed in seeds:
             for law, value in _laws(parse(name), seed).items():
                 worst[law] = max(worst.get(law, 0.0), value)
-    holds = max(worst.values()) <= TOLERANCE
+    holds = max(worst.values()) <= RING_ROUNDING
     return Outcome("holds" if holds else "fails", worst, dict.fromkeys(worst, 0.0), seeds=seeds)
 
 
 def _laws(group, seed: int) -> dict[str, float]:
-    from firstlight.theories.cogo import Solution
-
     x, y, w = (_random(group, order, (seed, order)) for order in (2, 3, 4))
     one, zero = Solution.one(group), Solution.zero(group)
     sides = {
@@ -52,22 +52,12 @@ def _apart(left, right) -> float:
 
 
 def _random(group, order: int, seed):
-    import numpy as np
-
-    from firstlight.theories.cogo import Solution
-
     rng, d = np.random.default_rng(seed), group.order
     return Solution.from_weights(rng.standard_normal((2 * d, order)), rng.standard_normal((order, d)), group)
 
 
 def homomorphisms(setting: Setting) -> Outcome:
     """r(1) = 1, r(x + y) = r(x) + r(y) and r(xy) = r(x) r(y) for random index sets of 1 to 6 entries."""
-    import numpy as np
-
-    from firstlight.groups import parse
-    from firstlight.theories.cogo import Solution
-    from firstlight.theories.cogo.lemmas import potential
-
     seeds = setting.seeds_or(range(3))
     names = setting.choose(quick=_QUICK, paper=_PAPER)
     worst = {"r(1) − 1": 0.0, "r(x + y) − r(x) − r(y)": 0.0, "r(xy) − r(x) r(y)": 0.0}
@@ -87,23 +77,18 @@ def homomorphisms(setting: Setting) -> Outcome:
                     abs(potential(x * y, index) - r_x * r_y) / scale,
                 )
                 worst = {law: max(old, new) for (law, old), new in zip(worst.items(), found, strict=True)}
-    holds = max(worst.values()) <= TOLERANCE
+    holds = max(worst.values()) <= RING_ROUNDING
     return Outcome("holds" if holds else "fails", worst, dict.fromkeys(worst, 0.0), seeds=seeds)
 
 
 def _magnitude(solution, index) -> float:
     """Σ_j Π |z|, to which rounding is relative."""
-    import numpy as np
-
     rows = [np.abs(solution.z["abc".index(p), k]) for p, k in index]
     return float(np.prod(rows, axis=0).sum())
 
 
 def order_is_homomorphism(setting: Setting) -> Outcome:
     """ord(x + y) and ord(xy) for all orders up to a bound, 0 and 1 included."""
-    from firstlight.groups import parse
-    from firstlight.theories.cogo import Solution
-
     seeds, most = setting.seeds_or((0,)), setting.choose(quick=5, paper=9)
     group = parse("Z5")
     elements = [_random(group, order, (seeds[0], order)) for order in range(most + 1)]
@@ -116,10 +101,6 @@ def order_is_homomorphism(setting: Setting) -> Outcome:
 
 def unit_multiples(setting: Setting) -> Outcome:
     """Losses of crafted optimizers times random units: those that satisfy eq. (4), and those that do not."""
-    from firstlight.groups import parse
-    from firstlight.theories.cogo import craft, table_loss
-    from firstlight.theories.cogo.lemmas import random_unit, residuals
-
     seeds = setting.seeds_or(range(3))
     names = setting.choose(quick=("Z7", "Z8"), paper=("Z7", "Z12", "Z4xZ6", "Z23"))
     worst: dict[str, float] = {"F6": 0.0, "memorise": 0.0}
@@ -149,63 +130,3 @@ def unit_multiples(setting: Setting) -> Outcome:
         ),
         seeds=seeds,
     )
-
-
-THEOREM_2 = Claim(
-    id="cogo.theorem-2",
-    title="Solutions form a commutative semi-ring",
-    locator="Theorem 2",
-    statement=(
-        "With addition by concatenation of nodes and multiplication by Kronecker product per frequency, and "
-        "solutions identified up to permutation of nodes, ⟨Z, +, ∗⟩ is a commutative semi-ring."
-    ),
-    check=semi_ring_laws,
-    tolerance=TOLERANCE,
-    tolerance_reason="relative rounding of products of at most three complex numbers in float64, matched node by node",
-)
-
-THEOREM_3 = Claim(
-    id="cogo.theorem-3",
-    title="Monomial potentials are ring homomorphisms",
-    locator="Theorem 3",
-    statement=(
-        "For any monomial potential r(z) = Σ_j Π_{(p,k)} z_pkj: r(1) = 1, r(z₁ + z₂) = r(z₁) + r(z₂) and "
-        "r(z₁ ∗ z₂) = r(z₁) r(z₂)."
-    ),
-    check=homomorphisms,
-    tolerance=TOLERANCE,
-    tolerance_reason="rounding of sums of at most 15 products of at most 12 numbers, relative to the sum of moduli",
-)
-
-OBSERVATION_2 = Claim(
-    id="cogo.observation-2",
-    title="The order is a ring homomorphism",
-    locator="Observation 2",
-    statement="The order function ord: Z → ℕ is a ring homomorphism.",
-    check=order_is_homomorphism,
-    tolerance=0,
-    tolerance_reason="numbers of nodes are counted",
-)
-
-COROLLARY_1 = Claim(
-    id="cogo.corollary-1",
-    title="A unit times an optimizer",
-    locator="Corollary 1",
-    statement=(
-        "If z is a global optimizer and y is a unit (r_kkk(y) = 1 for all k ≠ 0), then z ∗ y is a global optimizer."
-    ),
-    corrected=(
-        "If z satisfies eq. (4), potential by potential, and y is a unit, then z ∗ y is a global optimizer. Zero loss "
-        "alone is not enough: sums of potentials may vanish where the potentials do not."
-    ),
-    counterexample=(
-        "On Z7 the zero-loss solution made of one F6 and two F4, whose biases cancel, times a random unit of order 2 "
-        "has loss 25, 4.8 and 0.88 for seeds 0, 1 and 2."
-    ),
-    check=unit_multiples,
-    expected_verdict="holds-as-corrected",
-    tolerance=ZERO_LOSS,
-    tolerance_reason=(
-        "squared residuals of a table in float64, relative to the square of ‖z‖²: (1e-15)² times its entries"
-    ),
-)

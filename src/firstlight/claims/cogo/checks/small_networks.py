@@ -1,6 +1,16 @@
 """What Adam finds at d = 7: blocks of 6 and 4 nodes per frequency, and of 3 without R_⊛ (Figures 2 and 3)."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+from collections import Counter
+
+import jax.numpy as jnp
+import numpy as np
+
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.cogo.checks._train import read, train
+from firstlight.groups import cyclic
+from firstlight.records import figure
+from firstlight.theories.cogo import order_census
+from firstlight.theories.cogo._reduced import train_without_convolution
 
 _DECAY = 2e-3
 
@@ -10,14 +20,6 @@ FADED = 0.99
 
 def six_and_three(setting: Setting) -> Outcome:
     """Nodes per frequency of networks trained on the loss, and on the loss without its last term."""
-    from collections import Counter
-
-    from firstlight.claims.cogo.checks._train import read, train
-    from firstlight.groups import cyclic
-    from firstlight.records import figure
-    from firstlight.theories.cogo import order_census
-    from firstlight.theories.cogo._reduced import train_without_convolution
-
     seeds = setting.seeds_or(range(setting.choose(quick=8, paper=40)))
     d, width, steps = 7, 20, 3000
     # The observable is that of Figure 3, which then has the same compiled program.
@@ -64,10 +66,6 @@ def _sorted(found) -> list[str]:
 
 def _amplitudes(one, title: str):
     """|z_a| by frequency and node, nodes in the order of their frequency."""
-    import numpy as np
-
-    from firstlight.records import figure
-
     f = one.solution.frequencies
     nodes = [node for group in one.groups for node in group.hidden_units] + list(one.idle)
     matrix = np.abs(one.solution.z[0][list(f.halves)][:, nodes])
@@ -80,13 +78,6 @@ def _amplitudes(one, title: str):
 
 def convergence_paths(setting: Setting) -> Outcome:
     """z_a of every node along training at d = 7: one frequency is left, and the blocks at the end."""
-    from collections import Counter
-
-    import numpy as np
-
-    from firstlight.claims.cogo.checks._train import read, train
-    from firstlight.records import figure
-
     seeds = setting.seeds_or(range(setting.choose(quick=4, paper=40)))
     d, width, steps = 7, 20, setting.choose(quick=1200, paper=6000)
     run = train(
@@ -141,8 +132,6 @@ def convergence_paths(setting: Setting) -> Outcome:
 
 def observe_z(ctx):
     """z_a at the frequencies 1, 2, 3 of Z7, real and imaginary parts by node."""
-    import jax.numpy as jnp
-
     d = ctx.task.outputs
     z = jnp.fft.fft(ctx.model.W[:d], axis=0)[1 : (d + 1) // 2] / d
     return {"real": z.real, "imaginary": z.imag}
@@ -150,8 +139,6 @@ def observe_z(ctx):
 
 def _own_shares(one):
     """Of every node that is not idle, the share of |z_a|² in its own pair of frequencies."""
-    import numpy as np
-
     power = np.abs(one.solution.z[0]) ** 2
     power = np.array([power[k] + power[one.solution.frequencies.negative[k]] for k in one.solution.frequencies.halves])
     nodes = [(i, node) for i, group in enumerate(one.groups) for node in group.hidden_units]
@@ -159,8 +146,6 @@ def _own_shares(one):
 
 
 def _paths(lane, one):
-    from firstlight.records import figure
-
     shown = []
     real, imaginary = lane.arrays["real"], lane.arrays["imaginary"]
     for i, group in enumerate(one.groups):
@@ -168,33 +153,3 @@ def _paths(lane, one):
         title = f"frequency {group.label}: {group.name}"
         shown.append(figure.curves(series, x="Re z_a", y="Im z_a", title=title))
     return tuple(shown)
-
-
-FIGURE_2 = Claim(
-    id="cogo.figure-2",
-    title="Six nodes per frequency, three without R_⊛",
-    locator="Figure 2",
-    statement=(
-        "Solutions obtained by Adam for d = 7 and q = 20: for each frequency ±k exactly 6 hidden nodes represent it; "
-        "without the last term of eq. (3) exactly 3 do."
-    ),
-    corrected="Of the frequencies most have 6 nodes and some 4; without the last term most have 3 and some 4.",
-    counterexample="Of 8 seeds, 6 networks end with 4, 6 and 6 nodes and 2 with 6, 6 and 6.",
-    check=six_and_three,
-    expected_verdict="holds-as-corrected",
-    tolerance=0,
-    tolerance_reason="nodes are counted; of all seeds some must end as printed and most frequencies have that order",
-)
-
-FIGURE_3 = Claim(
-    id="cogo.figure-3",
-    title="Paths of z_a: one frequency per node",
-    locator="Figure 3",
-    statement=(
-        "Training modular addition with Adam (learning rate 0.05, weight decay 0.005): the final solution contains two "
-        "order-6 and one order-4 solution. For each hidden node, once a dominant frequency emerges, others fade away."
-    ),
-    check=convergence_paths,
-    tolerance={"smallest share in one frequency, of these": 0.01, "nodes of all seeds with one frequency left": 0.1},
-    tolerance_reason="what fading away means; most seeds must end as printed, one in six has another minimum",
-)

@@ -1,19 +1,16 @@
 """AGF and Li₂: the order in which irreps are learned, from utilities and from energies."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
 
-AGREE = 1e-9
-"""Relative; two closed forms."""
+from firstlight import groups
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.cross.tolerances import SAME_ENERGY
+from firstlight.features import GroupEnergy, maxima
+from firstlight.theories import agf
 
 
 def same_order(setting: Setting) -> Outcome:
     """U*² ∝ E* for one-hot templates on any group, and the order in which gradient flow learns the irreps."""
-    import numpy as np
-
-    from firstlight import groups
-    from firstlight.features import GroupEnergy, maxima
-    from firstlight.theories import agf
-
     names = setting.choose(quick=("Z7", "S3", "Q8", "A4"), paper=("Z7", "Z12", "S3", "D5", "Q8", "A4", "S4", "F21"))
     gaps, same = {}, {}
     for name in names:
@@ -34,7 +31,7 @@ def same_order(setting: Setting) -> Outcome:
         "times at which gradient flow has learned half of each irrep": learned,
     }
     in_order = all(_increasing(one) for one in learned.values())
-    right = max(gaps.values()) < AGREE and all(same.values()) and pointwise < AGREE and in_order
+    right = max(gaps.values()) < SAME_ENERGY and all(same.values()) and pointwise < SAME_ENERGY and in_order
     return Outcome(
         "holds" if right else "fails",
         measured,
@@ -50,10 +47,6 @@ def same_order(setting: Setting) -> Outcome:
 
 def _pointwise(group, GroupEnergy) -> float:
     """max over w of U(u, v, w) at ‖w‖ = 1 is √(2E)/M²: the two theories climb the same function."""
-    import numpy as np
-
-    from firstlight.theories import agf
-
     rng = np.random.default_rng(0)
     task = agf.Template(group, np.eye(group.order)[group.identity])
     u, v = rng.standard_normal((2, 5, group.order))
@@ -67,11 +60,6 @@ def _pointwise(group, GroupEnergy) -> float:
 
 def _learned_order(name: str, setting: Setting) -> dict[str, float]:
     """When gradient flow from α = 1e-3 has half of each irrep of a class-function template, in the predicted order."""
-    import numpy as np
-
-    from firstlight import groups
-    from firstlight.theories import agf
-
     group = groups.parse(name)
     components = [c for c in group.real_components() if not c.is_trivial]
     # x̂(ρ) = c_ρ·I, with coefficients that put the irreps of highest dimension first: the reverse of the one-hot order.
@@ -89,23 +77,7 @@ def _learned_order(name: str, setting: Setting) -> dict[str, float]:
 
 
 def _increasing(times: dict[str, float]) -> bool:
-    import numpy as np
-
     # Irreps that are not learned by the end must be the last ones.
     return bool(np.all(np.diff(np.nan_to_num(list(times.values()), nan=np.inf)[:2]) > 0)) and not np.any(
         np.diff(np.nan_to_num(list(times.values()), nan=1e300)) < 0
     )
-
-
-AGF_ORDER_VS_LI2_ENERGY = Claim(
-    id="cross.agf-order-vs-li2-energy",
-    title="The order of irreps: AGF's utilities and Li₂'s energies",
-    locator="AGF, Section 5; Li₂, Theorem 2",
-    statement=(
-        "For one-hot inputs AGF's utility at its maximum is √(8E*/27)/M² with E* Li₂'s energy of the same irrep, on "
-        "any finite group, so that both order the irreps alike; gradient flow learns them in order of utility."
-    ),
-    check=same_order,
-    tolerance=AGREE,
-    tolerance_reason="closed forms on both sides; orders are compared exactly",
-)

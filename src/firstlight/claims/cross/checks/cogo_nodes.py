@@ -1,19 +1,21 @@
 """Nodes per frequency that crafting, training and reconstruction from generic maxima each need."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
-from firstlight.claims.cogo.checks._zero import ZERO_LOSS
+import numpy as np
+
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.cogo.checks._train import read, train
+from firstlight.claims.cogo.tolerances import ZERO_LOSS
+from firstlight.features import maxima
+from firstlight.groups import cyclic
+from firstlight.records import figure
+from firstlight.theories.cogo import craft, table_loss
+from firstlight.theories.li2 import nodes_needed
 
 REACHED = 1e-20
 
 
 def nodes_side_by_side(setting: Setting) -> Outcome:
     """Order per pair ±k of crafted networks, of trained ones, and of random maxima of the energy with the best V."""
-    from firstlight.claims.cogo.checks._train import read, train
-    from firstlight.groups import cyclic
-    from firstlight.records import figure
-    from firstlight.theories.cogo import craft, table_loss
-    from firstlight.theories.li2 import nodes_needed
-
     seeds = setting.seeds_or(range(2))
     d, width, decay, steps = setting.choose(quick=(11, 64, 1e-3, 1200), paper=(23, 128, 5e-4, 4000))
     group, pairs = cyclic(d), (d - 1) // 2
@@ -79,10 +81,6 @@ def nodes_side_by_side(setting: Setting) -> Outcome:
 
 def _residual(group, count: int, seed: int, projection: str) -> float:
     """The loss at one frequency of `count` random maxima with the best V, over that of none."""
-    import numpy as np
-
-    from firstlight.features import maxima
-
     d = group.order
     family = maxima(group)[0]
     W = np.sqrt(d) * family.random_nodes(count, seed)
@@ -95,18 +93,3 @@ def _residual(group, count: int, seed: int, projection: str) -> float:
     F = F - F.mean(0) if projection == "samples" else F
     V = np.linalg.lstsq(F, Y, rcond=None)[0]
     return float(np.sum((F @ V - Y) ** 2) / np.sum(Y**2))
-
-
-COGO_ORDER_VS_LI2_NODES = Claim(
-    id="cross.cogo-order-vs-li2-nodes",
-    title="Nodes per frequency: crafted, trained, reconstructed",
-    locator="CoGO, Corollaries 2 and 3; Li₂, Theorem 3",
-    statement=(
-        "For modular addition a crafted optimizer takes 6 nodes per pair ±k (4 and a repair), a trained network 4 "
-        "to 6, and "
-        "generic true maxima of Li₂'s energy 8 with centred samples, 9 with centred outputs."
-    ),
-    check=nodes_side_by_side,
-    tolerance={"largest crafted loss": ZERO_LOSS},
-    tolerance_reason="squared residuals of rounding size in float64; nodes are counted",
-)

@@ -2,9 +2,15 @@
 
 import functools
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import equinox as eqx
+import jax
+import numpy as np
+from scipy.optimize import minimize
 
-EXACT = 1e-9
+from firstlight import features, tasks
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.cross.tolerances import ISOLATED_IDENTITY
+from firstlight.theories import manifold
 
 NEAR = 1e-2
 """Velocity over ‖W‖ below which Newton steps finish what quasi-Newton began; above it no fixed point is near."""
@@ -12,8 +18,6 @@ NEAR = 1e-2
 
 def fact_at_fixed_point(setting: Setting) -> Outcome:
     """WWᵀ against FACT = −(1/λ_F) Xᵀ δ Wᵀ at stationary points of the isolated cost, for two candidates λ_F."""
-    import numpy as np
-
     # From seed 0 no fixed point is reached at λ = 0; the larger scale tells how many do.
     seeds = setting.seeds_or(setting.choose(quick=(1,), paper=range(4)))
     right, wrong, limit, left, ends = 0.0, float("inf"), 0.0, 0.0, []
@@ -45,7 +49,7 @@ def fact_at_fixed_point(setting: Setting) -> Outcome:
         "starts that reach a fixed point at λ = 0": found,
         "condition of HHᵀ where the others are at the end": [end for end in ends if end],
     }
-    holds = max(right, limit, left) <= EXACT and wrong > 0.5 and found > 0
+    holds = max(right, limit, left) <= ISOLATED_IDENTITY and wrong > 0.5 and found > 0
     return Outcome(
         "holds" if holds else "fails",
         measured,
@@ -62,12 +66,6 @@ def fact_at_fixed_point(setting: Setting) -> Outcome:
 
 def _fixed_point(setting: Setting, seed: int, lam: float):
     """X, W, H, V, B = AY, Y at a minimum of the isolated cost, and the velocity left over ‖W‖."""
-    import numpy as np
-    from scipy.optimize import minimize
-
-    from firstlight import tasks
-    from firstlight.theories import manifold
-
     # Larger problems have no fixed point at λ = 0 that any start was seen to reach.
     p, K = setting.choose(quick=(5, 16), paper=(7, 32) if lam > 0 else (5, 16))
     split = tasks.group_task(f"Z{p}", encoding="summed").split(fraction=0.8, seed=seed)
@@ -100,19 +98,12 @@ def _fixed_point(setting: Setting, seed: int, lam: float):
 
 def _isolated(problem, W):
     """V = φ(W), B = AY and eq. 21's velocity as the theory computes them, in float64."""
-    import jax
-    import numpy as np
-
     with jax.enable_x64(True):
         return [np.asarray(part) for part in _compiled()(problem, jax.numpy.asarray(W))]
 
 
 @functools.cache
 def _compiled():
-    import equinox as eqx
-
-    from firstlight.theories import manifold
-
     def parts(problem, W):
         H = problem.activation(problem.inputs.project(W))
         return manifold.output_layer(problem, W)[0], manifold.lemmas.dual(problem, H), manifold.velocity(problem, W)
@@ -122,11 +113,6 @@ def _compiled():
 
 def ridge_against_isolated(setting: Setting) -> Outcome:
     """V_ridge and G_F of Li₂ against φ(W) and the driving term of eq. 21, along one run of the isolated dynamics."""
-    import numpy as np
-
-    from firstlight import features, tasks
-    from firstlight.theories import manifold
-
     seed, lam = setting.seeds_or((0,))[0], 1e-2
     p, K, steps = setting.choose(quick=(11, 80, 200), paper=(37, 512, 1000))
     split = tasks.group_task(f"Z{p}", encoding="summed").split(fraction=0.7, seed=seed)
@@ -157,7 +143,7 @@ def ridge_against_isolated(setting: Setting) -> Outcome:
         "test accuracy": run.frame["test_accuracy"].to_numpy()[[0, -1]],
     }
     return Outcome(
-        "holds" if max(errors.values()) <= EXACT < factor_two else "fails",
+        "holds" if max(errors.values()) <= ISOLATED_IDENTITY < factor_two else "fails",
         measured,
         dict.fromkeys(errors, 0.0),
         evidence=(
@@ -167,27 +153,3 @@ def ridge_against_isolated(setting: Setting) -> Outcome:
         ),
         seeds=(seed,),
     )
-
-
-FACT_AT_ISOLATED_FIXED_POINT = Claim(
-    id="cross.fact-at-isolated-fixed-point",
-    title="FACT holds where the isolated dynamics stop",
-    locator="FACT, Theorem 3.2; Geometry of grokking, eq. 21",
-    statement="At a fixed point of eq. 21, WWᵀ = −(1/λ_FACT) Xᵀ δ Wᵀ with λ_FACT = 2λ, δ summed over samples.",
-    check=fact_at_fixed_point,
-    tolerance=EXACT,
-    tolerance_reason="rounding in float64 times the condition number of HHᵀ + λI, after Newton steps",
-)
-
-LI2_RIDGE_VS_ISOLATED = Claim(
-    id="cross.li2-ridge-vs-isolated",
-    title="Li₂'s ridge solution is the isolated second layer",
-    locator="Li₂, eqs. 4 and 5; Geometry of grokking, eqs. 16 and 21",
-    statement=(
-        "With η = λ and an output bias, V_ridge = φ(W) and G_F = λ·AYYᵀAH along a run of the isolated dynamics, so "
-        "that Ẇ = Xᵀ(G_F ∘ σ′)/λ − W."
-    ),
-    check=ridge_against_isolated,
-    tolerance=EXACT,
-    tolerance_reason="rounding in float64 times the condition number of HHᵀ + λI",
-)

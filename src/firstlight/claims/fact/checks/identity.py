@@ -2,20 +2,19 @@
 
 import functools
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
 
-EXACT = 1e-8
-"""Relative to ‖NFM‖, in double precision at ‖∇L_λ‖ ≤ 1e-11 λ‖θ‖."""
+from firstlight import features, probes
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.fact.tolerances import CRITICAL_POINT
+from firstlight.probes._experiments.critical import settle
+from firstlight.probes._experiments.layers import CASES
+from firstlight.probes._experiments.threads import one_thread, seeded
 
 
 @functools.lru_cache(maxsize=16)
 def _settled(seed: int):
     """Every case brought to rest and probed, kept because three claims look at them."""
-    from firstlight import probes
-    from firstlight.probes._experiments.critical import settle
-    from firstlight.probes._experiments.layers import CASES
-    from firstlight.probes._experiments.threads import one_thread, seeded
-
     found = {}
     with one_thread():
         for name, make in CASES.items():
@@ -37,8 +36,6 @@ def _cases(setting: Setting):
 
 def forward(setting: Setting) -> Outcome:
     """‖WᵀW − FACT‖/‖WᵀW‖ of all layers at critical points, weights alone and with their bias."""
-    import numpy as np
-
     seeds, found = _cases(setting)
     measured = {
         f"{name}, seed {seed}": max(x.residual for x in result.layers) for (name, seed), (_, result, _) in found.items()
@@ -47,7 +44,7 @@ def forward(setting: Setting) -> Outcome:
     rest = max(one[0] for one in found.values())
     alive = min(float(np.linalg.norm(x.matrices["NFM"])) for _, result, _ in found.values() for x in result.layers)
     untreated = [name for _, result, _ in found.values() for name in result.untreated]
-    holds = max(*measured.values(), biased) <= EXACT and rest < 1e-11 and not untreated and alive > 1e-3
+    holds = max(*measured.values(), biased) <= CRITICAL_POINT and rest < 1e-11 and not untreated and alive > 1e-3
     return Outcome(
         "holds" if holds else "fails",
         {**measured, "with the bias as one more input": biased, "‖∇L_λ‖/λ‖θ‖": rest, "smallest ‖WᵀW‖": alive},
@@ -68,7 +65,7 @@ def backward(setting: Setting) -> Outcome:
         for (name, seed), (_, result, _) in found.items()
     }
     return Outcome(
-        "holds" if max(measured.values()) <= EXACT else "fails",
+        "holds" if max(measured.values()) <= CRITICAL_POINT else "fails",
         measured,
         dict.fromkeys(measured, 0.0),
         evidence="With a bias b the formula uses Wh, not Wh + b.",
@@ -78,10 +75,6 @@ def backward(setting: Setting) -> Outcome:
 
 def symmetrised(setting: Setting) -> Outcome:
     """WᵀW against FACTᵀ, √(FACT·FACTᵀ) and the printed √(FACTᵀ)."""
-    import numpy as np
-
-    from firstlight import features
-
     seeds, found = _cases(setting)
     errors: dict[str, list[float]] = {"FACTᵀ": [], "√(FACT·FACTᵀ)": [], "printed √(FACTᵀ)": []}
     for _, result, _ in found.values():
@@ -97,7 +90,7 @@ def symmetrised(setting: Setting) -> Outcome:
             for name, matrix in tried.items():
                 errors[name].append(float(np.linalg.norm(matrix - N) / np.linalg.norm(N)))
     worst = {name: max(values) for name, values in errors.items()}
-    holds = worst["FACTᵀ"] <= EXACT and worst["√(FACT·FACTᵀ)"] <= EXACT
+    holds = worst["FACTᵀ"] <= CRITICAL_POINT and worst["√(FACT·FACTᵀ)"] <= CRITICAL_POINT
     printed = worst["printed √(FACTᵀ)"]
     return Outcome(
         ("holds-as-corrected" if printed > 0.1 else "holds") if holds else "fails",
@@ -106,40 +99,3 @@ def symmetrised(setting: Setting) -> Outcome:
         evidence=f"√(FACTᵀ) misses WᵀW by up to {printed:.2g} of its norm.",
         seeds=seeds,
     )
-
-
-THEOREM_3_1 = Claim(
-    id="fact.theorem-3-1",
-    title="Features at convergence",
-    locator="Theorem 3.1",
-    statement="At a critical point of L + (λ/2)‖θ‖² in W, WᵀW = FACT = −(1/nλ) Σ_i (∇_hℓ_i) h(x_i)ᵀ.",
-    check=forward,
-    tolerance=EXACT,
-    tolerance_reason="double precision; the gradient is zero to 1e-11 of its parts",
-    needs=("torch",),
-)
-
-THEOREM_A_1 = Claim(
-    id="fact.theorem-a-1",
-    title="The backward form",
-    locator="Theorem A.1, Remark 3.2",
-    statement="At a critical point WWᵀ = bFACT = −(1/nλ) Σ_i (Wh(x_i)) (∇_{Wh}ℓ_i)ᵀ.",
-    check=backward,
-    tolerance=EXACT,
-    tolerance_reason="double precision; the gradient is zero to 1e-11 of its parts",
-    needs=("torch",),
-)
-
-REMARK_3_3 = Claim(
-    id="fact.remark-3-3",
-    title="Symmetrisations of FACT",
-    locator="Remark 3.3",
-    statement="At critical points WᵀW = FACTᵀ and WᵀW = √(FACTᵀ).",
-    corrected="WᵀW = FACTᵀ and WᵀW = √(FACT·FACTᵀ), computed as USUᵀ from the singular values of FACT.",
-    counterexample="Where WᵀW = FACT = 4, √(FACTᵀ) is 2.",
-    check=symmetrised,
-    expected_verdict="holds-as-corrected",
-    tolerance=EXACT,
-    tolerance_reason="double precision; the gradient is zero to 1e-11 of its parts",
-    needs=("torch",),
-)

@@ -1,21 +1,20 @@
 """Appendix C and Figure 11: deep linear networks."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
 
-EXACT, AT_REST = 1e-9, 1e-12
-"""Relative errors of the identities, and the largest entry of the gradient of 𝓛_λ at the critical points."""
+from firstlight import features
+from firstlight._threads import one_blas_thread
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.fact.tolerances import BALANCED, HIGH_COSINE
+from firstlight.records import figure
+from firstlight.theories import fact
 
-CLOSE = 0.999
-"""The cosine that counts as close to 1, which is the paper's own bound for FACT."""
+AT_REST = 1e-12
+"""Largest entry of the gradient of 𝓛_λ at a critical point."""
 
 
 def exactly_balanced(setting: Setting) -> Outcome:
     """Balance and powers of AGOP at every layer of exact critical points, a minimum and a saddle of each depth."""
-    import numpy as np
-
-    from firstlight import features
-    from firstlight.theories import fact
-
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=5)))
     depths = (2, 3, 4, 5)
     lam, balance, powers, facts, teacher, rest = 0.05, [], [], [], [], []
@@ -46,7 +45,7 @@ def exactly_balanced(setting: Setting) -> Outcome:
         "W₁ᵀW₁ against ((W*)ᵀW*)^(1/L)": max(teacher),
         "largest gradient": max(rest),
     }
-    holds = max(measured["imbalance"], max(powers), max(facts)) < EXACT and max(rest) < AT_REST
+    holds = max(measured["imbalance"], max(powers), max(facts)) < BALANCED and max(rest) < AT_REST
     return Outcome(
         "holds-as-corrected" if holds else "fails",
         measured,
@@ -71,13 +70,6 @@ def _without(W, *, first: bool, last: bool):
 
 def powers_by_depth(setting: Setting) -> Outcome:
     """Networks trained from PyTorch's initialisation; cosines of AGOP's powers and of FACT with W₁ᵀW₁."""
-    import numpy as np
-
-    from firstlight import features
-    from firstlight._threads import one_blas_thread
-    from firstlight.records import figure
-    from firstlight.theories import fact
-
     seed = setting.seeds_or((0,))[0]
     width, depths, n = setting.choose(quick=(32, (2, 3), 500), paper=(512, (2, 3, 4, 5), 5000))
     steps = setting.choose(quick=2500, paper=6000)
@@ -99,7 +91,7 @@ def powers_by_depth(setting: Setting) -> Outcome:
         others[f"L = {depth}"] = max(c for c, s in zip(cosines, powers, strict=True) if abs(s - 1 / depth) > 1e-9)
         G = problem.gradients(weights)[0]
         facts[f"L = {depth}"] = float(features.cosine(features.fact(weights[0], G, problem.weight_decay), N))
-    holds = min(facts.values()) >= CLOSE and min(at_depth.values()) >= CLOSE
+    holds = min(facts.values()) >= HIGH_COSINE and min(at_depth.values()) >= HIGH_COSINE
     best = all(at_depth[key] > others[key] for key in at_depth)
     shown = figure.curves(
         series,
@@ -111,7 +103,7 @@ def powers_by_depth(setting: Setting) -> Outcome:
     return Outcome(
         "holds" if holds and best else "fails",
         {"AGOP^(1/L)": at_depth, "best other power": others, "FACT": facts},
-        {"AGOP^(1/L)": "close to 1", "FACT": f"≥ {CLOSE}"},
+        {"AGOP^(1/L)": "close to 1", "FACT": f"≥ {HIGH_COSINE}"},
         evidence=(
             "Full batches with momentum instead of the paper's batches of 128: the same objective, without its noise. "
             f"Budget wd·Σlr/(1 − momentum) = {features.decay_budget([0.02 * steps], 1e-2, 0.9):g}."
@@ -119,34 +111,3 @@ def powers_by_depth(setting: Setting) -> Outcome:
         figures=(shown,),
         seeds=(seed,),
     )
-
-
-APPENDIX_C = Claim(
-    id="fact.appendix-c",
-    title="Deep linear networks need AGOP to the power 1/L",
-    locator="Appendix C",
-    statement=(
-        "Close to the ground truth, layers are approximately balanced and W₁ᵀW₁ ≈ AGOP^(1/L) ≈ ((W*)ᵀW*)^(1/L)."
-    ),
-    corrected=(
-        "At any critical point with λ > 0, saddles too, layers are exactly balanced: W₁ᵀW₁ = AGOP^(1/L) and "
-        "W_lᵀW_l = AGOP_l^(1/(L−l+1)), whether or not the ground truth is near."
-    ),
-    counterexample=(
-        "At a saddle that lacks the leading direction AGOP^(1/L) is exact, ((W*)ᵀW*)^(1/L) off by more than the norm."
-    ),
-    check=exactly_balanced,
-    expected_verdict="holds-as-corrected",
-    tolerance=EXACT,
-    tolerance_reason="fifth roots of eigenvalues in double precision",
-)
-
-FIGURE_11 = Claim(
-    id="fact.figure-11",
-    title="Powers of AGOP in deep linear networks",
-    locator="Figure 11, Appendix C",
-    statement="AGOP^(1/L) has cosine close to 1 with W₁ᵀW₁; FACT has at least 0.999 at every depth, nothing to tune.",
-    check=powers_by_depth,
-    tolerance={"cosine, at least": CLOSE},
-    tolerance_reason="the paper's own bound for FACT, asked of AGOP^(1/L) too",
-)

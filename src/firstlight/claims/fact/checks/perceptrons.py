@@ -2,12 +2,18 @@
 
 import dataclasses
 import functools
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-from firstlight.claims._claim import Claim, Outcome, Scale, Setting
-from firstlight.records._status import ClaimVerdict
+import numpy as np
+
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.fact.tolerances import BEHIND, NEAR_PERFECT, RISE
+from firstlight.probes._experiments import perceptrons
+from firstlight.probes._experiments.perceptrons import Recipe
+from firstlight.probes._experiments.threads import one_thread
+from firstlight.records import figure
 
 SHOWN = ("FACT", "√FACT·FACTᵀ", "√AGOP", "√eNFA")
 PRINTED = "printed recipe"
@@ -25,18 +31,10 @@ _CUT = {
 }
 DEEP = ("FACT", "√FACT·FACTᵀ", "AGOP", "√AGOP", "eNFA", "√eNFA")
 
-NEAR_PERFECT, RISE, BEHIND = 0.95, 0.05, 1e-3
-"""FACT at the end, its rise from half-way, and by how much √(FACT·FACTᵀ) may be behind it where both are near 1."""
-
 
 @functools.lru_cache(maxsize=16)
 def _trained(data: Path | None, name: str, n: int, recipe, probe_at: tuple[int, ...], seed: int):
     """One training with its probes, kept because several claims look at it."""
-    from contextlib import nullcontext
-
-    from firstlight.probes._experiments import perceptrons
-    from firstlight.probes._experiments.threads import one_thread
-
     images = {
         "digits": lambda: perceptrons.digits(),
         "mnist": lambda: perceptrons.mnist(_folder(data)),
@@ -57,8 +55,6 @@ def _folder(data: Path | None) -> Path:
 
 def _digits(setting: Setting, seed: int):
     """The quick scale of all these claims: three hidden layers of 64 units on 512 images of digits."""
-    from firstlight.probes._experiments.perceptrons import Recipe
-
     recipe = Recipe(hidden=3, width=64, epochs=400, rate=0.3, weight_decay=2e-3, batch=128)
     return _trained(None, "digits", 512, recipe, (0, 20, 60, 150, 300), seed)
 
@@ -71,8 +67,6 @@ def _tables(setting: Setting, seed: int):
     """
     if setting.scale == "quick":
         return {"digits, n = 512": _digits(setting, seed)}
-    from firstlight.probes._experiments.perceptrons import Recipe
-
     printed = Recipe(width=256)
     long = Recipe(width=256, rate=0.3, weight_decay=1e-3)
     plan = {
@@ -99,10 +93,6 @@ def _columns(tables) -> dict:
 
 def table_2(setting: Setting) -> Outcome:
     """First-layer alignments of all columns, with the budget beside each."""
-    import numpy as np
-
-    from firstlight.records import figure
-
     seed = setting.seeds_or((0,))[0]
     columns = _columns(_tables(setting, seed))
     enough = {name: _beats(values) for name, values in columns.items() if not name.startswith(PRINTED)}
@@ -165,8 +155,6 @@ def _deep(setting: Setting, seed: int):
     """The networks of Figures 3 and 8 to 10, by data set."""
     if setting.scale == "quick":
         return {"digits": _digits(setting, seed)}
-    from firstlight.probes._experiments.perceptrons import Recipe
-
     # Few rows take few steps; the learning rate and the decay make up for them in the budget.
     deep = Recipe(hidden=5, width=256, epochs=120, rate=0.3, weight_decay=1e-3)
     plan = {
@@ -197,10 +185,6 @@ def _name(measure: str, backward: bool) -> str:
 
 
 def _by_depth(setting: Setting, *, backward: bool) -> Outcome:
-    import numpy as np
-
-    from firstlight.records import figure
-
     seed = setting.seeds_or((0,))[0]
     found = _deep(setting, seed)
     values, side = {name: _layer_values(one, backward=backward) for name, one in found.items()}, _side(backward)
@@ -239,10 +223,6 @@ def figure_9(setting: Setting) -> Outcome:
 
 
 def _by_epoch(setting: Setting, *, backward: bool) -> Outcome:
-    import numpy as np
-
-    from firstlight.records import figure
-
     seed = setting.seeds_or((0,))[0]
     name, one = list(_deep(setting, seed).items())[-1]
     epochs = np.array(list(one.probes))
@@ -291,91 +271,3 @@ def figure_8(setting: Setting) -> Outcome:
 def figure_10(setting: Setting) -> Outcome:
     """bFACT over epochs for the first three layers."""
     return _by_epoch(setting, backward=True)
-
-
-def _claim(
-    id: str, title: str, locator: str, statement: str, check, paper: ClaimVerdict = "holds", **more: Any
-) -> Claim:
-    verdicts: dict[Scale, ClaimVerdict] = {"quick": "holds", "paper": paper}
-    return Claim(id, title, locator, statement, check, needs=("torch",), expected_verdict=verdicts, **more)
-
-
-_ORDER: dict[str, Any] = {
-    "tolerance": 0,
-    "tolerance_reason": "correlations are put in order; the numbers belong to sizes and budgets",
-}
-_CURVES: dict[str, Any] = {
-    "tolerance": {"at the end, above": NEAR_PERFECT, "rise, above": RISE, "symmetrised form behind, at most": BEHIND},
-    "tolerance_reason": "the figure has no numbers; probes are few, so that half-way is late in the rise",
-}
-
-TABLE_1 = _claim(
-    "fact.table-1",
-    "FACT, NFA and eNFA on MNIST and CIFAR-10",
-    "Table 1",
-    "Correlation with WᵀW after training on MNIST, CIFAR-10: FACT .999, .896; NFA .909, .722; eNFA .903, .714.",
-    table_1,
-    **_ORDER,
-)
-
-TABLE_2 = _claim(
-    "fact.table-2",
-    "Alignment of the first layer by data size and decay",
-    "Table 2, Appendix B",
-    "In all cases except MNIST n = 1000, FACT and its symmetrisation correlate better with W₁ᵀW₁ than √AGOP and √eNFA.",
-    table_2,
-    paper="holds-as-corrected",
-    **_ORDER,
-    corrected=(
-        "It is so where the budget wd·Σlr/(1 − momentum) is above 1; the printed recipe has 0.16 at n = 1000 and 0.32 "
-        "at n = 2000, and there √AGOP is ahead of FACT."
-    ),
-    counterexample=(
-        "n = 2000, the printed recipe: FACT .42 where .988 is printed (width 1024). Pixels scaled to mean 0 and "
-        "variance 1 do not give it (n = 1000: .25), nor squares summed over classes (width 256: .57); the budget does: "
-        "1.6 gives .967 and 4.8 gives .993 at n = 1000 and width 256."
-    ),
-)
-
-FIGURE_3 = _claim(
-    "fact.figure-3",
-    "Alignment at every layer",
-    "Figure 3",
-    "FACT correlates with WᵀW at every hidden layer of five-layer perceptrons, more than AGOP, eNFA and their roots.",
-    figure_3,
-    **_ORDER,
-    # Width 256. MNIST, n = 2000, budget 5.8: FACT .954, .996, .999, .999, .998 by layer; √eNFA has .997 in the second.
-    # CIFAR-10, n = 1000, budget 3.2, loss .05: .582, .982, .997, .997, .990; √AGOP .949 in the first.
-    paper="fails",
-)
-
-FIGURE_8 = _claim(
-    "fact.figure-8",
-    "Alignment along training",
-    "Figure 8",
-    "FACT has low correlation for most epochs, √(FACT·FACTᵀ) nontrivial, before rising sharply to near-perfect.",
-    figure_8,
-    **_CURVES,
-    # CIFAR-10, n = 1000, width 256, budget 3.2, loss .05 (not interpolated): layers end at .582, .982, .997.
-    paper="fails",
-)
-
-FIGURE_9 = _claim(
-    "fact.figure-9",
-    "Backward alignment at every layer",
-    "Figure 9",
-    "The backward versions of FACT, AGOP and eNFA against WWᵀ of every layer: bFACT aligns best.",
-    figure_9,
-    **_ORDER,
-)
-
-FIGURE_10 = _claim(
-    "fact.figure-10",
-    "Backward alignment along training",
-    "Figure 10",
-    "The backward versions over epochs: bFACT is low for most of training and rises at its end.",
-    figure_10,
-    **_CURVES,
-    # The same run: bFACT ends at .889, .996, .997.
-    paper="fails",
-)

@@ -1,26 +1,28 @@
 """Algorithm 1 against an implementation that follows the page, and Appendix E on the choice of its update."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
+from scipy.linalg import fractional_matrix_power
+from sklearn.kernel_ridge import KernelRidge
 
-CLOSE = 1e-8
-"""How far predictions may differ after three updates, relative to their size."""
-
-FIXED = 1e-10
-"""How far an update may move M where FACT = M, in units of M's entries, which are of order one."""
-
-LEARNED, LOST = 0.99, 0.9
-"""Test accuracies above which a parity counts as learned, and below which it counts as lost."""
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.fact.checks.rfm_identities import _gradients, _kernel, _off, _problem, _solved
+from firstlight.claims.fact.checks.rfm_modular import accuracy_curve
+from firstlight.claims.fact.checks.rfm_parity import accuracies
+from firstlight.claims.fact.tolerances import FIXED_POINT, PARITY_KEPT, PARITY_LOST, PREDICTIONS
+from firstlight.rfm import (
+    KERNELS,
+    UPDATES,
+    FeatureMatrices,
+    Gaussian,
+    Quadratic,
+    Rule,
+    recursive_feature_machine,
+    updated,
+)
 
 
 def as_printed(setting: Setting) -> Outcome:
     """Algorithm 1 with every gradient differentiated and every root taken of the product, beside the solver's."""
-    import numpy as np
-    from scipy.linalg import fractional_matrix_power
-    from sklearn.kernel_ridge import KernelRidge
-
-    from firstlight.claims.fact.checks.rfm_identities import _gradients, _kernel, _off, _problem
-    from firstlight.rfm import KERNELS, UPDATES, Rule, recursive_feature_machine
-
     seed, lam, T = setting.seeds_or((0,))[0], 0.01, 3
     X, Y, _ = _problem(seed, n=setting.choose(quick=25, paper=120))
     Z = X[::2] + 0.3
@@ -53,7 +55,7 @@ def as_printed(setting: Setting) -> Outcome:
         measured[f"{name}, iteration 0, scikit-learn"] = _off(ours[0], ridge.predict(_kernel(name)(Z, X, np.eye(d))))
         measured[f"{name}, iteration 0"] = _off(ours[0], plain)
     return Outcome(
-        "holds" if max(measured.values()) < CLOSE else "fails",
+        "holds" if max(measured.values()) < PREDICTIONS else "fails",
         measured,
         dict.fromkeys(measured, 0.0),
         evidence=(
@@ -66,12 +68,6 @@ def as_printed(setting: Setting) -> Outcome:
 
 def choice_of_update(setting: Setting) -> Outcome:
     """Fixed points of the updates, FACT away from one, and what the plain update does to parities."""
-    import numpy as np
-
-    from firstlight.claims.fact.checks.rfm_identities import _problem, _solved
-    from firstlight.claims.fact.checks.rfm_parity import accuracies
-    from firstlight.rfm import FeatureMatrices, Gaussian, Rule, updated
-
     seeds = setting.seeds_or(range(setting.choose(quick=1, paper=3)))
     seed = seeds[0]
     X, Y, M = _problem(seed)
@@ -91,15 +87,12 @@ def choice_of_update(setting: Setting) -> Outcome:
     }
     modular = {}
     if setting.scale == "paper":
-        from firstlight.claims.fact.checks.rfm_modular import accuracy_curve
-        from firstlight.rfm import Quadratic
-
         for name, rule in rules.items():
             curves = [accuracy_curve(31, 0.75, Quadratic(), rule, 40, seed=one)[0] for one in seeds]
             modular[name] = {"best": [float(c.max()) for c in curves], "last": [float(c[-1]) for c in curves]}
     settled = min(parity["plain, trace kept"][2:] + parity["geometric"][2:])
-    holds = max(fixed.values()) < FIXED and asymmetry > 0.01
-    holds &= settled > LEARNED and min(parity["plain"][1:]) < LOST
+    holds = max(fixed.values()) < FIXED_POINT and asymmetry > 0.01
+    holds &= settled > PARITY_KEPT and min(parity["plain"][1:]) < PARITY_LOST
     if modular:
         # Unscaled, the plain update ends anywhere from 0 to 1, depending on the split: that decides nothing.
         holds &= min(modular["plain, trace kept"]["best"] + modular["geometric"]["last"]) > 0.95
@@ -119,39 +112,3 @@ def choice_of_update(setting: Setting) -> Outcome:
         ),
         seeds=seeds,
     )
-
-
-ALGORITHM_1 = Claim(
-    id="fact.algorithm-1",
-    title="Recursive feature machines",
-    locator="Algorithm 1, Sections 4.1 and 4.2",
-    statement=(
-        "From W = I: α = (K_W(X, X) + nλI)⁻¹y, f̂ = K_W(·, X)α, W ← AGOP^{s/2} or (FACT·FACTᵀ)^{1/4} or "
-        "(FACT·WᵀW·WᵀW·FACTᵀ)^{1/8}; the output is f̂_T."
-    ),
-    check=as_printed,
-    tolerance=CLOSE,
-    tolerance_reason="eighth roots of products of matrices lose digits where eigenvalues are small",
-)
-
-APPENDIX_E = Claim(
-    id="fact.appendix-e",
-    title="Which update of M",
-    locator="Appendix E",
-    statement=(
-        "Both updates are at rest where FACT = WᵀW; √FACT itself is not defined away from there. The plain update "
-        "performs well on tabular data and parities and is unstable on modular arithmetic; the geometric one is stable."
-    ),
-    corrected=(
-        "At rest they are. The plain update performs well on parities only if the trace of M is kept, which cures the "
-        "drift of its scale; on modular arithmetic it then generalises and is lost again, so stop it early."
-    ),
-    counterexample=(
-        "Parity of 2 of 50 bits, n = 500, Gaussian kernel L = 5, ridge 1e-3: the plain update without normalisation "
-        "falls to about chance after one iteration; with the trace kept, and the geometric one without, reach 1.00."
-    ),
-    check=choice_of_update,
-    expected_verdict="holds-as-corrected",
-    tolerance={"distance of the update": FIXED, "parity learned, above": LEARNED, "parity lost, below": LOST},
-    tolerance_reason="roots of a symmetric matrix in float64; accuracies are shares of 1000 test rows, 0.5 by chance",
-)

@@ -1,17 +1,16 @@
 """Kernel machines: closed forms of FACT and AGOP, the identity behind them, and why the iteration can diverge."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
 
-CLOSE = 1e-10
-"""How far a closed form may be from differentiation, relative to its size."""
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.fact.tolerances import CLOSED_FORM
+from firstlight.rfm import KERNELS, CentreSolver, ExactSolver, Kernel, Rule, normalized, updated
 
 STEP = 1e-30
 """The imaginary step of a complex-step derivative; there is no subtraction, so it can be this small."""
 
 
 def _problem(seed: int, n: int = 30, d: int = 4, c: int = 2):
-    import numpy as np
-
     rng = np.random.default_rng(seed)
     X, A = rng.standard_normal((n, d)), rng.standard_normal((d, d))
     return X - X.mean(axis=0), rng.standard_normal((n, c)), A.T @ A / d
@@ -19,7 +18,6 @@ def _problem(seed: int, n: int = 30, d: int = 4, c: int = 2):
 
 def _kernel(name: str):
     """k(x, z, M) of complex rows, written out from its definition; radial kernels leave out equal rows."""
-    import numpy as np
 
     def radial(profile):
         def value(X, Z, M):
@@ -38,8 +36,6 @@ def _kernel(name: str):
 
 def _gradients(name: str, X, M, alpha):
     """∇f(x_i) (n, d, c) by complex steps; of the Laplace kernel a row's own kink counts as flat."""
-    import numpy as np
-
     value = _kernel(name)
     parts = []
     for direction in np.eye(X.shape[1]):
@@ -51,10 +47,6 @@ def _gradients(name: str, X, M, alpha):
 
 
 def _solved(name: str, X, Y, M, ridge: float):
-    import numpy as np
-
-    from firstlight.rfm import KERNELS, ExactSolver
-
     solver = ExactSolver(X, Y, np.ones(len(X)), KERNELS[name](2.0))
     solver.load(M)
     solution = solver.solve(ridge)
@@ -62,17 +54,11 @@ def _solved(name: str, X, Y, M, ridge: float):
 
 
 def _off(A, B) -> float:
-    import numpy as np
-
     return float(np.abs(A - B).max() / np.abs(B).max())
 
 
 def fact_from_coefficients(setting: Setting) -> Outcome:
     """FACT by its definition, −(1/nλ)Σ ∇ℓ_i x_iᵀ with ∇f by complex steps, against the closed form."""
-    import numpy as np
-
-    from firstlight.rfm import KERNELS
-
     seed, lam = setting.seeds_or((0,))[0], 0.01
     measured = {}
     for name in KERNELS:
@@ -83,7 +69,7 @@ def fact_from_coefficients(setting: Setting) -> Outcome:
         gradients = _gradients(name, X, M, solution.alpha)
         defined = -np.einsum("iac,ic,ib->ab", gradients, slope, X) / (n * lam)
         measured[name] = _off(solver.matrices(solution).fact, defined)
-    holds = max(measured.values()) < CLOSE
+    holds = max(measured.values()) < CLOSED_FORM
     return Outcome(
         "holds" if holds else "fails",
         measured,
@@ -95,8 +81,6 @@ def fact_from_coefficients(setting: Setting) -> Outcome:
 
 def representer_coefficients(setting: Setting) -> Outcome:
     """α_i + ℓ′_i/(nλ) with K + nλI, and with K + λI as the lemma prints."""
-    import numpy as np
-
     seed, lam = setting.seeds_or((0,))[0], 0.01
     X, Y, M = _problem(seed, n=setting.choose(quick=30, paper=500))
     n, off = len(X), {}
@@ -104,7 +88,7 @@ def representer_coefficients(setting: Setting) -> Outcome:
         solver, solution = _solved("gaussian", X, Y, M, ridge)
         slope = solver.predict(solution, X) - Y
         off[name] = float(np.abs(solution.alpha + slope / (n * lam)).max() / np.abs(solution.alpha).max())
-    holds = off["K + nλI"] < CLOSE and off["K + λI, as printed"] > 0.5
+    holds = off["K + nλI"] < CLOSED_FORM and off["K + λI, as printed"] > 0.5
     return Outcome(
         "holds-as-corrected" if holds else "fails",
         off,
@@ -116,8 +100,6 @@ def representer_coefficients(setting: Setting) -> Outcome:
 
 def inner_product_forms(setting: Setting) -> Outcome:
     """Both sums of Proposition 5.1 against differentiation, and the sign of FACT·M for two slopes k′."""
-    import numpy as np
-
     seed = setting.seeds_or((0,))[0]
     X, Y, M = _problem(seed, n=setting.choose(quick=30, paper=200))
     n, measured = len(X), {}
@@ -137,9 +119,9 @@ def inner_product_forms(setting: Setting) -> Outcome:
     alpha = np.linalg.solve(K + 5 * np.eye(n), Y)
     falling = _least((X @ M).T @ (-K / 4 * (alpha @ alpha.T)) @ (X @ M))
     measured["least eigenvalue of FACT·M over the largest, exp(−t)"] = falling
-    exact = max(value for name, value in measured.items() if not name.startswith("least")) < CLOSE
-    positive = all(measured[f"least eigenvalue of FACT·M over the largest, {k}"] > -CLOSE for k in ("quadratic",))
-    positive &= measured["least eigenvalue of FACT·M over the largest, exponential"] > -CLOSE
+    exact = max(value for name, value in measured.items() if not name.startswith("least")) < CLOSED_FORM
+    positive = all(measured[f"least eigenvalue of FACT·M over the largest, {k}"] > -CLOSED_FORM for k in ("quadratic",))
+    positive &= measured["least eigenvalue of FACT·M over the largest, exponential"] > -CLOSED_FORM
     return Outcome(
         "holds-as-corrected" if exact and positive and falling < -0.01 else "fails",
         measured,
@@ -153,18 +135,12 @@ def inner_product_forms(setting: Setting) -> Outcome:
 
 
 def _least(A) -> float:
-    import numpy as np
-
     eigenvalues = np.linalg.eigvalsh((A + A.T) / 2)
     return float(eigenvalues[0] / np.abs(eigenvalues).max())
 
 
 def envelope(setting: Setting) -> Outcome:
     """Central differences of the least cost J(W) against λ(M − FACT), exact and with fewer centres than rows."""
-    import numpy as np
-
-    from firstlight.rfm import KERNELS, CentreSolver, ExactSolver
-
     seed, lam, h = setting.seeds_or((0,))[0], 0.05, 1e-5
     X, Y, M = _problem(seed)
     n, W = len(X), np.linalg.cholesky(M).T
@@ -205,10 +181,6 @@ def envelope(setting: Setting) -> Outcome:
 
 def scale_law(setting: Setting) -> Outcome:
     """Exponents of FACT and AGOP under M → sM, and what they do to the two updates, for k = t^q without ridge."""
-    import numpy as np
-
-    from firstlight.rfm import ExactSolver, Rule, normalized, updated
-
     seed, s = setting.seeds_or((0,))[0], 1.7
     X, Y, M = _problem(seed, n=10, d=5)
     measured, drift = {}, {}
@@ -244,9 +216,6 @@ def scale_law(setting: Setting) -> Outcome:
 
 def _power(q: int):
     """k(t) = t^q as a kernel."""
-    import numpy as np
-
-    from firstlight.rfm import Kernel
 
     class Power(Kernel):
         radial = False
@@ -263,8 +232,6 @@ def _power(q: int):
 
 def _drift(solver, rule, M) -> float:
     """Decades between the largest and the smallest trace of M along six iterations."""
-    import numpy as np
-
     traces = [float(np.trace(M))]
     for _ in range(6):
         try:
@@ -278,72 +245,3 @@ def _drift(solver, rule, M) -> float:
         M = following
         traces.append(float(np.trace(M)))
     return float(np.log10(max(traces) / min(traces)))
-
-
-_DIFFERENTIATION = "closed form and differentiation differ by the rounding of sums over pairs of rows"
-
-LEMMA_F_1 = Claim(
-    id="fact.lemma-f-1",
-    title="FACT of a kernel machine from its dual coefficients",
-    locator="Lemma F.1",
-    statement="At the optimal α of kernel ridge regression, FACT = Σ_ij ∂_x K(x, x_j)|_{x=x_i} α_jᵀα_i x_iᵀ.",
-    check=fact_from_coefficients,
-    tolerance=CLOSE,
-    tolerance_reason=_DIFFERENTIATION,
-)
-
-LEMMA_F_2 = Claim(
-    id="fact.lemma-f-2",
-    title="Dual coefficients are loss gradients",
-    locator="Lemma F.2",
-    statement="With α = (K + λI)⁻¹Y and ℓ = ½|ŷ − y|², α_i = −ℓ′(ŷ_i, y_i)/(nλ).",
-    corrected="So it is with α = (K + nλI)⁻¹Y, as in Algorithm 1; the lemma's λ and nλ are mixed up.",
-    counterexample="n = 30, λ = 0.01, Gaussian kernel: with K + λI the two sides differ by 97 % of α (1 − 1/n).",
-    check=representer_coefficients,
-    expected_verdict="holds-as-corrected",
-    tolerance=CLOSE,
-    tolerance_reason="rounding of one linear solve",
-)
-
-PROPOSITION_5_1 = Claim(
-    id="fact.proposition-5-1",
-    title="FACT and AGOP of inner-product kernels differ in one factor",
-    locator="Proposition 5.1, F.4",
-    statement=(
-        "For K = k(xᵀMx′): AGOP = Σ τ(x_i, M, x_j)Mx_iα_iᵀα_jx_jᵀMᵀ with τ = (1/n)Σ_l k′k′, and FACT·Mᵀ is the same "
-        "with k′(x_iᵀMx_j). FACT·Mᵀ is positive semi-definite when k is non-increasing, such as exp(t) or t²."
-    ),
-    corrected="The formulas hold; FACT·M is positive semi-definite when k′ is a positive definite kernel.",
-    counterexample="k(t) = exp(−t) is non-increasing, and FACT·M has negative eigenvalues; exp(t) and t² increase.",
-    check=inner_product_forms,
-    expected_verdict="holds-as-corrected",
-    tolerance=CLOSE,
-    tolerance_reason=_DIFFERENTIATION,
-)
-
-ENVELOPE_IDENTITY = Claim(
-    id="fact.envelope-identity",
-    title="FACT is the slope of the least kernel cost",
-    locator="Section 5 (implied)",
-    statement=(
-        "For J(W) = (λ/2) tr Yᵀ(K_W + nλI)⁻¹Y + (λ/2)‖W‖², Wᵀ∇J = λ(M − FACT): FACT-RFM's fixed points are the "
-        "critical points of the kernel machine's regularised cost."
-    ),
-    check=envelope,
-    tolerance={"rows": 1e-6, "centres": 1e-3},
-    tolerance_reason="central differences of step 1e-5; the centres' matrix is shifted by 1e-6 to be factored",
-)
-
-SCALE_LAW = Claim(
-    id="fact.scale-law",
-    title="Why FACT-RFM is unstable",
-    locator="Section 6, Appendix E (implied)",
-    statement=(
-        "For k = t^q without ridge FACT(sM) = s^(−q)FACT(M) while AGOP does not depend on s; so the scale of M is "
-        "multiplied by −q in the logarithm by the plain update, by (1−q)/2 by the geometric one: they diverge for "
-        "q ≥ 2 and q > 3, and keeping the trace of M cures it."
-    ),
-    check=scale_law,
-    tolerance=1e-6,
-    tolerance_reason="exponents from a ridgeless solve with condition numbers up to 1e8",
-)

@@ -2,22 +2,20 @@
 
 import functools
 
-from firstlight.claims._claim import Claim, Outcome, Scale, Setting
+import numpy as np
+
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.fact.tolerances import CIRCULANT, DELAYED, MODULAR_ACCURACY, SIMILAR_FACTORS, STALLED
+from firstlight.features import pearson
+from firstlight.records import figure
+from firstlight.rfm import Gaussian, Quadratic, Rule, recursive_feature_machine
 
 RIDGE = 1e-12
 """Ridgeless as far as double precision goes."""
 
-DELAYED, CIRCULANT, STALLED = 0.1, 0.7, 0.9
-"""Test accuracy at iteration 2, at most; share of M that is block-circulant, at least; accuracy that is no success."""
-
-_GOOD: dict[Scale, float] = {"quick": 0.97, "paper": 0.99}
-_ALIKE: dict[Scale, float] = {"quick": 0.9, "paper": 0.95}
-
 
 def table(p: int, fraction: float, seed: int):
     """One-hot pairs (p², 2p), their sums, and a split."""
-    import numpy as np
-
     a, b = np.divmod(np.arange(p * p), p)
     X = np.concatenate([np.eye(p)[a], np.eye(p)[b]], axis=1)
     order = np.random.default_rng(seed).permutation(p * p)
@@ -27,10 +25,6 @@ def table(p: int, fraction: float, seed: int):
 
 def accuracy_curve(p: int, fraction: float, kernel, rule, iterations: int, *, seed: int, enough: float = 2.0):
     """Test accuracy of every iteration, and the last M; stops once the accuracy is `enough`."""
-    import numpy as np
-
-    from firstlight.rfm import recursive_feature_machine
-
     X, y, train, test = table(p, fraction, seed)
     accuracy, M = [], np.eye(2 * p)
     run = recursive_feature_machine(X[train], np.eye(p)[y[train]], kernel, rule, iterations=iterations, ridge=RIDGE)
@@ -47,8 +41,6 @@ def circulant_share(M) -> float:
 
     Each block is constant along (i, j) → (i + 1, j + 1) modulo p. Means of blocks and the diagonal of M do not count.
     """
-    import numpy as np
-
     p = len(M) // 2
     i, j = np.meshgrid(np.arange(p), np.arange(p), indexing="ij")
     explained = total = 0.0
@@ -67,8 +59,6 @@ def circulant_share(M) -> float:
 @functools.lru_cache(maxsize=8)
 def _runs(scale: str, seed: int):
     """Curves and last metrics of both methods, kept because two claims look at them."""
-    from firstlight.rfm import Gaussian, Quadratic, Rule
-
     p, fraction = (31, 0.75) if scale == "quick" else (61, 0.5)
     length = (12, 30, 30) if scale == "quick" else (25, 75, 40)
     return p, {
@@ -86,13 +76,9 @@ def _runs(scale: str, seed: int):
 
 def modular_addition(setting: Setting) -> Outcome:
     """Accuracy over iterations and how circulant M becomes."""
-    import numpy as np
-
-    from firstlight.records import figure
-
     seed = setting.seeds_or((0,))[0]
     p, runs = _runs(setting.scale, seed)
-    good = _GOOD[setting.scale]
+    good = MODULAR_ACCURACY[setting.scale]
     measured = {}
     for name, (accuracy, M) in runs.items():
         above = np.flatnonzero(accuracy > good)
@@ -133,11 +119,6 @@ def modular_addition(setting: Setting) -> Outcome:
 
 def similar_factors(setting: Setting) -> Outcome:
     """τ against k′ over pairs of training rows once FACT-RFM has converged."""
-    import numpy as np
-
-    from firstlight.features import pearson
-    from firstlight.records import figure
-
     seed = setting.seeds_or((0,))[0]
     p, runs = _runs(setting.scale, seed)
     M = runs["FACT geometric, quadratic"][1]
@@ -157,7 +138,7 @@ def similar_factors(setting: Setting) -> Outcome:
         title="The two factors of Proposition 5.1",
         caption=f"Addition modulo {p}, FACT-RFM at its end; 1000 pairs.",
     )
-    good = _ALIKE[setting.scale]
+    good = SIMILAR_FACTORS[setting.scale]
     return Outcome(
         "holds" if correlation > good else "fails",
         {"Pearson correlation of τ and k′": correlation, "slope of the proportional fit": float(first)},
@@ -168,39 +149,7 @@ def similar_factors(setting: Setting) -> Outcome:
 
 
 def _map(M, title: str):
-    import numpy as np
-
-    from firstlight.records import figure
-
     # The diagonal is far larger than the rest and would hide it.
     return figure.heatmap(
         M - np.diag(M.diagonal()), x="residue", y="residue", value="M", palette="diverging", title=title
     )
-
-
-FIGURE_6 = Claim(
-    id="fact.figure-6",
-    title="RFMs grok modular addition with block-circulant features",
-    locator="Figure 6, Section 4.3",
-    statement=(
-        "On addition modulo 61 with half of the table, FACT-RFM (geometric) and NFA-RFM reach 100 % test accuracy "
-        "within 75 iterations after a delay, and √(FACT·M) and √AGOP are block-circulant."
-    ),
-    corrected="They do with the quadratic kernel, FACT up to 99.9 %; with the Gaussian kernel geometric FACT stalls.",
-    counterexample="p = 61, 50 %, Gaussian kernel L = 2.5: geometric FACT-RFM stays below 50 % test accuracy.",
-    check=modular_addition,
-    expected_verdict="holds-as-corrected",
-    tolerance={f"test accuracy, {scale}, above": good for scale, good in _GOOD.items()}
-    | {"at iteration 2, below": DELAYED, "block-circulant, above": CIRCULANT, "Gaussian kernel, below": STALLED},
-    tolerance_reason="of the test pairs, 241 at quick and 1861 at paper scale, 7 and 18 may be wrong",
-)
-
-FIGURE_7 = Claim(
-    id="fact.figure-7",
-    title="Why AGOP and FACT give similar features",
-    locator="Figure 7, Section 5",
-    statement="At the end of FACT-RFM on addition modulo 61, τ(x_i, M, x_j) is nearly proportional to k′(x_iᵀMx_j).",
-    check=similar_factors,
-    tolerance={f"correlation, {scale}, above": good for scale, good in _ALIKE.items()},
-    tolerance_reason="the figure has no number; the quick check measures 0.98",
-)

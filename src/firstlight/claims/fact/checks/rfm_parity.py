@@ -1,17 +1,15 @@
 """Sparse parities: the phase transition of Figure 1 and the features of Figure 5."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
 
-CHANCE, LEARNED, ON_SUPPORT = 0.7, 0.98, 0.9
-"""Test accuracy of the plain kernel, at most, and of a learned parity; share of M's norm on the support."""
-
-_WHY = "test accuracies are shares of 1000 rows, with standard errors of at most 0.016; chance is 0.5"
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.fact.tolerances import ON_SUPPORT, PARITY_CHANCE, PARITY_LEARNED
+from firstlight.records import figure
+from firstlight.rfm import Gaussian, Rule, recursive_feature_machine
 
 
 def bits(n: int, k: int, seed: int, d: int = 50, test: int = 1000):
     """Rows of ±1/√d with the parity of k random places as 0 or 1, training rows first, and the places."""
-    import numpy as np
-
     rng = np.random.default_rng(seed)
     signs = rng.choice([-1.0, 1.0], (n + test, d))
     support = np.sort(rng.choice(d, k, replace=False))
@@ -21,10 +19,6 @@ def bits(n: int, k: int, seed: int, d: int = 50, test: int = 1000):
 
 def machines(kernel, rule, *, k: int, n: int, ridge: float, seed: int, d: int = 50, iterations: int = 5):
     """Of each iteration the training and test accuracy, and M."""
-    import numpy as np
-
-    from firstlight.rfm import recursive_feature_machine
-
     X, y, support = bits(n, k, seed, d)
     # Single precision where the matrix is large; it resolves ridges down to about 1e-3.
     X = X.astype(np.float32 if n > 4000 and ridge >= 1e-3 else np.float64)
@@ -38,15 +32,11 @@ def machines(kernel, rule, *, k: int, n: int, ridge: float, seed: int, d: int = 
 
 def accuracies(kernel, rule, **problem):
     """Test accuracy of every iteration."""
-    import numpy as np
-
     return np.array([test for _, test, _, _ in machines(kernel, rule, **problem)])
 
 
 def _found(M, support) -> tuple[bool, float]:
     """Whether the largest diagonal entries of M are the support, and the share of M's norm that lies on it."""
-    import numpy as np
-
     top = np.sort(np.argsort(M.diagonal())[-len(support) :])
     inside = np.linalg.norm(M[np.ix_(support, support)]) / np.linalg.norm(M)
     return bool((top == support).all()), float(inside)
@@ -54,11 +44,6 @@ def _found(M, support) -> tuple[bool, float]:
 
 def phase_transition(setting: Setting) -> Outcome:
     """Accuracy over iterations of FACT-RFM on a parity that plain kernel regression memorises and does not learn."""
-    import numpy as np
-
-    from firstlight.records import figure
-    from firstlight.rfm import Gaussian, Rule
-
     seeds = setting.seeds_or((0,))
     k, n, d = setting.choose(quick=(3, 1200, 30), paper=(4, 25_000, 50))
     found = list(
@@ -74,7 +59,7 @@ def phase_transition(setting: Setting) -> Outcome:
         "the largest diagonal entries of M are the support": is_support,
         "share of M's norm on the support": inside,
     }
-    holds = test[0] < CHANCE and test.max() > LEARNED and is_support and bool(jump)
+    holds = test[0] < PARITY_CHANCE and test.max() > PARITY_LEARNED and is_support and bool(jump)
     iterations = np.arange(len(found))
     curves = figure.curves(
         [figure.Series("test", iterations, test), figure.Series("train", iterations, train, style="dashed")],
@@ -102,11 +87,6 @@ def phase_transition(setting: Setting) -> Outcome:
 
 def parity_features(setting: Setting) -> Outcome:
     """FACT-RFM and NFA-RFM on parities of two and three bits: accuracy and the support in M."""
-    import numpy as np
-
-    from firstlight.records import figure
-    from firstlight.rfm import Gaussian, Rule
-
     seed = setting.seeds_or((0,))[0]
     sizes = setting.choose(quick={2: (500, 50), 3: (1500, 30)}, paper={2: (500, 50), 3: (5000, 50)})
     # Ridges at which each learns all of them: NFA needs a tiny one for three bits.
@@ -123,7 +103,7 @@ def parity_features(setting: Setting) -> Outcome:
             best = int(np.argmax(test))
             is_support, inside = _found(found[-1][2], found[-1][3])
             measured[f"{name}, k = {k}"] = {"test accuracy": test, "support found": is_support, "share": inside}
-            holds &= test[best] > LEARNED and is_support and inside > ON_SUPPORT
+            holds &= test[best] > PARITY_LEARNED and is_support and inside > ON_SUPPORT
             panels.append(_map(found[-1][2], f"{name}, k = {k}, n = {n}"))
     return Outcome(
         "holds" if holds else "fails",
@@ -144,33 +124,4 @@ def parity_features(setting: Setting) -> Outcome:
 
 
 def _map(M, title: str):
-    from firstlight.records import figure
-
     return figure.heatmap(M, x="bit", y="bit", value="M", palette="diverging", title=title)
-
-
-FIGURE_1 = Claim(
-    id="fact.figure-1",
-    title="FACT-RFM learns a sparse parity by a phase transition",
-    locator="Figure 1, Section 4.3",
-    statement=(
-        "FACT-RFM on the parity of 4 of 50 bits (n = 25 000) has a phase transition as neural networks have: test "
-        "accuracy stays near chance and then jumps, and the features learn the support of the parity."
-    ),
-    check=phase_transition,
-    tolerance={"test accuracy at first, below": CHANCE, "test accuracy later, above": LEARNED},
-    tolerance_reason=_WHY,
-)
-
-FIGURE_5 = Claim(
-    id="fact.figure-5",
-    title="Both RFMs find the support of a parity",
-    locator="Figure 5, Section 4.3",
-    statement=(
-        "With the Gaussian kernel of bandwidth 5 and 5 iterations, FACT-RFM (geometric) and NFA-RFM learn parities of "
-        "k of 50 bits, and √(FACT·M) and √AGOP are of low rank on the bits of the parity."
-    ),
-    check=parity_features,
-    tolerance={"test accuracy, above": LEARNED, "share, above": ON_SUPPORT},
-    tolerance_reason=_WHY,
-)

@@ -3,22 +3,17 @@
 import functools
 from itertools import pairwise
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
+import scipy.optimize
 
-EXACT = 1e-6
-"""How far cos(FACT, WᵀW) may be from 1: rounding of ∇L over λ is 1e-6 at λ = 1e-10, and the cosine has its square."""
-
-APART = 1e-3
-"""How far cos(AGOP, WᵀW) may be from the value it has without a factor ½ in the loss."""
-
-BUILT, BELOW, ABOVE = 1e-12, 1e-6, 1e-3
-"""Errors of the construction, and of the cheapest network that descents reach, below and above the bound."""
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.fact.tolerances import ABOVE_BOUND, AGOP_COSINE, BELOW_BOUND, CONSTRUCTION, FACT_COSINE
+from firstlight.records import figure
+from firstlight.theories import fact
 
 
 @functools.lru_cache(maxsize=32)
 def _minimiser(tau: float, p: float, weight_decay: float, seed: int):
-    from firstlight.theories import fact
-
     return fact.minimise(fact.Separation.of(tau, p, weight_decay), seed=seed)
 
 
@@ -40,7 +35,7 @@ def nearly_uncorrelated(setting: Setting) -> Outcome:
         "1 − cos(FACT, WᵀW)": [1 - one.fact_cosine for one in found],
     }
     falls = all(b < a for values in cosines.values() for a, b in pairwise(values))
-    exact = max(measured["1 − cos(FACT, WᵀW)"]) < EXACT
+    exact = max(measured["1 − cos(FACT, WᵀW)"]) < FACT_COSINE
     return Outcome(
         "holds" if falls and exact else "fails",
         measured,
@@ -52,10 +47,6 @@ def nearly_uncorrelated(setting: Setting) -> Outcome:
 
 def figure_4(setting: Setting) -> Outcome:
     """The printed setting and one with λ ≪ p, both solved exactly."""
-    import numpy as np
-
-    from firstlight.records import figure
-
     seed = setting.seeds_or((0,))[0]
     printed, right = _minimiser(0.02, 1e-5, 1e-5, seed), _minimiser(0.02, 1e-6, 1e-8, seed)
     measured = {
@@ -74,7 +65,7 @@ def figure_4(setting: Setting) -> Outcome:
         title="Features, FACT and AGOP at the minimiser",
         caption="τ = 0.02, p = 1e-6, λ = 1e-8; FACT equals WᵀW, AGOP lives on the first two inputs.",
     )
-    apart = abs(right.agop_cosine() - 0.0555) < APART and right.fact_cosine > 1 - EXACT
+    apart = abs(right.agop_cosine() - 0.0555) < AGOP_COSINE and right.fact_cosine > 1 - FACT_COSINE
     return Outcome(
         "holds-as-corrected" if apart and printed.agop_cosine() > 0.99 else "fails",
         measured,
@@ -90,11 +81,6 @@ def figure_4(setting: Setting) -> Outcome:
 
 def cheapest_network(setting: Setting) -> Outcome:
     """The constructed cost against the lemma's, and against the best of many descents from random networks."""
-    import numpy as np
-    import scipy.optimize
-
-    from firstlight.theories import fact
-
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=20)))
     attained, below, printed = [], [], []
     for seed in seeds:
@@ -131,7 +117,7 @@ def cheapest_network(setting: Setting) -> Outcome:
         "printed bound / true bound": printed[0],
         "networks found": len(below),
     }
-    holds = max(attained) < BUILT and 1 - BELOW < cheapest < 1 + ABOVE
+    holds = max(attained) < CONSTRUCTION and 1 - BELOW_BOUND < cheapest < 1 + ABOVE_BOUND
     return Outcome(
         "holds-as-corrected" if holds else "fails",
         measured,
@@ -142,49 +128,3 @@ def cheapest_network(setting: Setting) -> Outcome:
         ),
         seeds=seeds,
     )
-
-
-THEOREM_3_4 = Claim(
-    id="fact.theorem-3-4",
-    title="AGOP and the features can be nearly uncorrelated",
-    locator="Theorem 3.4, Appendix D",
-    statement=(
-        "For any s > 0 and ε there are p, τ, λ such that minimisers on D(p, τ) have corr(AGOP^s, WᵀW) < ε, while FACT "
-        "holds."
-    ),
-    check=nearly_uncorrelated,
-    tolerance={"1 − cos(FACT, WᵀW)": EXACT},
-    tolerance_reason="rounding of ∇L over λ is 1e-6 at λ = 1e-10, and the cosine has its square",
-)
-
-FIGURE_4 = Claim(
-    id="fact.figure-4",
-    title="FACT and the NFA on the synthetic data",
-    locator="Figure 4, Section 3.2",
-    statement="At τ = 0.02, p = λ = 1e-5, width 10, FACT has cosine 0.994 with WᵀW and AGOP less than 0.068.",
-    corrected="Separation needs λ ≲ p/10: at τ = 0.02, p = 1e-6, λ = 1e-8 FACT has cosine 1 and AGOP 0.0555.",
-    counterexample="At τ = 0.02, p = λ = 1e-5 the minimiser has rank 1 and cos(AGOP, WᵀW) = 1.000.",
-    check=figure_4,
-    expected_verdict="holds-as-corrected",
-    tolerance=APART,
-    tolerance_reason="0.0557 if the loss carries a factor ½",
-)
-
-LEMMA_D_2 = Claim(
-    id="fact.lemma-d-2",
-    title="The cheapest quadratic network",
-    locator="Lemma D.2",
-    statement="The least ‖a‖² + ‖W‖² of a quadratic network computing xᵀQx is 2 Σ σ_i(Q)^(2/3).",
-    corrected=(
-        "It is 3·2^(−2/3) Σ σ_i(Q)^(2/3), attained by a_i = sgn(λ_i)(|λ_i|/2)^(1/3), ‖w_i‖² = 2^(1/3)|λ_i|^(2/3). "
-        "Step 1 of the proof of Theorem 3.4 needs ā₂ = ā₃ = −τ/2 and ā₅ = ā₆ = −½."
-    ),
-    counterexample="Q = 2 in one dimension: a = 1, w = √2 costs 3; the printed bound says at least 3.17.",
-    check=cheapest_network,
-    expected_verdict="holds-as-corrected",
-    tolerance={"largest error of the construction": BUILT, "below the bound": BELOW, "above the bound": ABOVE},
-    tolerance_reason=(
-        "cube roots and sums of 24 squares in float64; descents satisfy their constraints to 1e-8 or better, and the "
-        "best of them only has to come near the bound"
-    ),
-)

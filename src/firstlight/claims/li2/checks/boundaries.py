@@ -2,8 +2,14 @@
 
 from typing import Any
 
-from firstlight.claims._claim import Claim, Outcome, Scale, Setting
+import numpy as np
+
+from firstlight import groups, runs
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.records import figure
 from firstlight.records._status import ClaimVerdict
+from firstlight.sweeps import SweepResult, run_sweep, sweep_from_mapping
+from firstlight.theories import li2
 
 PRIMES = ("Z23", "Z31", "Z43", "Z53", "Z71", "Z89", "Z101", "Z127")
 COMPOSITES = ("Z24", "Z36", "Z49", "Z60", "Z72", "Z90", "Z100", "Z121")
@@ -28,8 +34,6 @@ def _verdict(setting: Setting, holds: bool) -> ClaimVerdict:
 
 
 def _sweep(points: list, rates: tuple[float, ...], width: int, decay: float, steps: int, seeds):
-    from firstlight.sweeps import sweep_from_mapping
-
     base = {
         "model": {"width": width},
         "optimizer": {"weight_decay": decay},
@@ -43,9 +47,6 @@ def _sweep(points: list, rates: tuple[float, ...], width: int, decay: float, ste
 
 def _run(setting: Setting, sweep: Any, name: str) -> Any:
     """The frame of the sweep; at paper scale it is kept in a store and goes on where it was."""
-    from firstlight import runs
-    from firstlight.sweeps import SweepResult, run_sweep
-
     if setting.scale == "quick":
         specs = tuple(sweep.expand())
         outcomes = runs.compute(specs, progress="off", keep_weights=False)
@@ -58,10 +59,6 @@ def _run(setting: Setting, sweep: Any, name: str) -> Any:
 
 
 def _points(names, multiples) -> list[dict]:
-    import numpy as np
-
-    from firstlight import groups
-
     found = []
     for name in names:
         M = groups.parse(name).order
@@ -78,10 +75,6 @@ def _trained(frame: Any, name: str) -> tuple:
 
 def _middle(fractions, rates) -> float:
     """The fraction at which half of the seeds generalise; the nearest end where the sweep does not reach it."""
-    import numpy as np
-
-    from firstlight.theories import li2
-
     found = li2.lemmas.half_point(fractions, rates)
     if np.isfinite(found):
         return found
@@ -90,11 +83,6 @@ def _middle(fractions, rates) -> float:
 
 def _boundaries(setting: Setting, frame, names) -> dict[str, dict[str, float]]:
     """p₅₀ of training, of the plain and of the residualised energy, for each group."""
-    import numpy as np
-
-    from firstlight import groups
-    from firstlight.theories import li2
-
     draws, nodes, evaluations = setting.choose(quick=((0,), 6, 5), paper=(tuple(range(5)), 12, 8))
     found = {}
     for done, name in enumerate(names):
@@ -109,12 +97,6 @@ def _boundaries(setting: Setting, frame, names) -> dict[str, dict[str, float]]:
 
 
 def _boundary_figure(found, title: str):
-    import numpy as np
-
-    from firstlight import groups
-    from firstlight.records import figure
-    from firstlight.theories import li2
-
     orders = {name: groups.parse(name).order for name in found}
     names = sorted(found, key=orders.__getitem__)
     M = np.array([orders[name] for name in names], float)
@@ -128,11 +110,6 @@ def _boundary_figure(found, title: str):
 
 def _drifts(found) -> dict[str, float]:
     """The exponent of M in n/(M ln M) for each boundary; 0 is the law of Theorem 4."""
-    import numpy as np
-
-    from firstlight import groups
-    from firstlight.theories import li2
-
     M = np.array([groups.parse(name).order for name in found], float)
     labels = next(iter(found.values()))
     if len(set(M)) < 3:
@@ -177,8 +154,6 @@ def _law(setting: Setting, names, name: str, title: str) -> Outcome:
 
 
 def _rates_figure(frame, names):
-    from firstlight.records import figure
-
     series = [figure.Series(name, *_trained(frame, name)) for name in names]
     return figure.curves(series, x="data fraction", y="share of seeds that generalise", title="Memorise or generalise")
 
@@ -197,8 +172,6 @@ def other_groups(setting: Setting) -> Outcome:
 
 def learning_rates(setting: Setting) -> Outcome:
     """Figure 3: test accuracy against the data fraction for several learning rates."""
-    from firstlight.records import figure
-
     names, multiples = setting.choose(quick=(("Z17",), (2.52, 3.4)), paper=(("Z23", "Z71", "Z127"), MULTIPLES))
     rates = setting.choose(quick=(1e-2, 1e-1), paper=(5e-4, 1e-3, 2e-3, 5e-3, 1e-2))
     width, decay, steps = setting.choose(quick=(128, 1e-3, 600), paper=(1024, 2e-4, 3000))
@@ -241,45 +214,3 @@ _NEAR = {
     ),
     "paper": "",
 }
-_EXPECTED: dict[Scale, ClaimVerdict] = {"quick": "inconclusive", "paper": "holds"}
-_WHY = "a share of seeds against one half; fractions are spaced by 10 % and more"
-
-FIGURE_3 = Claim(
-    id="li2.figure-3",
-    title="Near the boundary a small learning rate generalises more",
-    locator="Figure 3",
-    statement=(
-        "Modular addition with M = 23, 71, 127, K = 1024: a phase transition from generalisable to non-generalisable "
-        "solutions; in the critical region small learning rates more likely lead to generalisable ones. 15 seeds."
-    ),
-    check=learning_rates,
-    expected_verdict=_EXPECTED,
-    tolerance=0.5,
-    tolerance_reason=_WHY,
-)
-FIGURE_4 = Claim(
-    id="li2.figure-4",
-    title="The boundary of cyclic groups",
-    locator="Figure 4",
-    statement=(
-        "Modular addition, learning rate 0.0005, weight decay 0.0002, K = 2048, 20 seeds: as M grows, the data ratio "
-        "required to generalise falls, as p ~ M⁻¹ log M, for prime and composite M."
-    ),
-    check=cyclic_groups,
-    expected_verdict=_EXPECTED,
-    tolerance=0.5,
-    tolerance_reason=_WHY,
-)
-FIGURE_8 = Claim(
-    id="li2.figure-8",
-    title="The boundary of product groups and of non-Abelian groups",
-    locator="Figure 8",
-    statement=(
-        "The same trend for the product groups Z4×Z7, Z5×Z6, Z2²×Z9, Z13×Z11, Z5×Z2³, Z6×Z4×Z2, Z3×Z2×Z17 and "
-        "Z2×Z3²×Z5."
-    ),
-    check=other_groups,
-    expected_verdict=_EXPECTED,
-    tolerance=0.5,
-    tolerance_reason=_WHY,
-)

@@ -1,19 +1,18 @@
 """How many samples keep the maxima of the energy (Theorem 4): two energies, measured and fitted."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
 
-SIGMAS = 3.0
-"""By how many standard errors n/(M ln M) must be seen to grow."""
+from firstlight import groups
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.li2.tolerances import DRIFT_SIGMAS
+from firstlight.records import figure
+from firstlight.theories import li2
+
 _ENERGIES = {"plain energy": False, "residualised energy": True}
 
 
 def survival_boundary(setting: Setting) -> Outcome:
     """p₅₀ of both energies for cyclic groups, fitted against M, and by dimension of the irrep for other groups."""
-    import numpy as np
-
-    from firstlight import groups
-    from firstlight.theories import li2
-
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=10)))
     orders = np.array(setting.choose(quick=(11, 23), paper=(11, 17, 23, 31, 41, 61, 101, 127)))
     evaluations, nodes = setting.choose(quick=(5, 6), paper=(9, 12))
@@ -35,7 +34,7 @@ def survival_boundary(setting: Setting) -> Outcome:
     largest = {name: c[max(c)] / c[min(c)] for name, c in by_dim.items()}
     plain, residual = (fits[label] for label in _ENERGIES)
     first, last = ([values[end] for values in c.values()] for end in (0, -1))
-    holds = plain.drift > SIGMAS * plain.drift_error and plain.drift > residual.drift and _no_square(by_dim)
+    holds = plain.drift > DRIFT_SIGMAS * plain.drift_error and plain.drift > residual.drift and _no_square(by_dim)
     return Outcome(
         "holds-as-corrected" if holds else "fails",
         {
@@ -63,11 +62,6 @@ def survival_boundary(setting: Setting) -> Outcome:
 
 def _by_dimension(name: str, multiples: tuple[float, ...], seeds) -> dict[int, float]:
     """c = p₅₀ M / ln M of the residualised energy for every dimension of a non-trivial irrep."""
-    import numpy as np
-
-    from firstlight import groups
-    from firstlight.theories import li2
-
     group = groups.parse(name)
     M = group.order
     fractions = np.array(multiples) * np.log(M) / M
@@ -78,18 +72,11 @@ def _by_dimension(name: str, multiples: tuple[float, ...], seeds) -> dict[int, f
 
 def _no_square(by_dim: dict[str, dict[int, float]]) -> bool:
     """Whether c rises with d by less than half of d², in the logarithm, in every group."""
-    import numpy as np
-
     pairs = [(c[max(c)] / c[min(c)], max(c) / min(c)) for c in by_dim.values() if len(c) > 1]
     return bool(pairs) and all(np.log(ratio) < 0.5 * np.log(d**2) for ratio, d in pairs)
 
 
 def _boundary_figure(orders, p50):
-    import numpy as np
-
-    from firstlight.records import figure
-    from firstlight.theories import li2
-
     series = [figure.Series(label, orders, p) for label, p in p50.items()]
     M = np.geomspace(orders[0], orders[-1], 50)
     series.append(figure.Series("2.7482 ln M / M, released code", M, li2.lemmas.released_boundary(M), style="dashed"))
@@ -102,26 +89,3 @@ def _boundary_figure(orders, p50):
             "At p₅₀ half of the maxima survive: an ascent that starts there keeps its irrep, half way above chance."
         ),
     )
-
-
-THEOREM_4 = Claim(
-    id="li2.theorem-4",
-    title="Samples needed to keep the local maxima",
-    locator="Theorem 4",
-    statement=(
-        "With n ≳ d_k² M log(M/δ) samples drawn uniformly from H × H, the empirical energy keeps its local maxima for "
-        "d_k-dimensional irreps with probability at least 1 − δ."
-    ),
-    corrected=(
-        "For M from 11 to 127, n at which half of the maxima survive grows like M^1.80 for the energy as defined: "
-        "n/(M ln M) goes from 2.8 to 9.7. With labels from which indicators of the single factors are regressed out, a "
-        "stand-in for the S⁻¹ of eq. 5, it goes from 2.2 to 3.6, nearer to M ln M but still with a drift of M^0.23. It "
-        "rises with d, by a factor 1.2 from d = 1 to 2 (D23), 1.2 from 3 to 5 (A5), far less than d². These are "
-        "measurements, not a theorem."
-    ),
-    counterexample="n/(M ln M) of the plain energy is 2.8 at M = 11 and 9.7 at M = 127; residualised 2.2 and 3.6.",
-    check=survival_boundary,
-    expected_verdict="holds-as-corrected",
-    tolerance={"drift of the plain energy, in standard errors": SIGMAS},
-    tolerance_reason="the error is that of a line through the boundaries of all seeds, some 10 % apart",
-)

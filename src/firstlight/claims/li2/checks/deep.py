@@ -1,20 +1,17 @@
 """Deeper architectures: how the gradient reaches lower layers (Section 7)."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
 
-LIMIT = 0.01
-"""How far 1 − cos of a wide layer may be from that of the limit: its error falls like n / (nodes × draws)."""
+from firstlight import tasks
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.li2.tolerances import DEEP_COSINE
+from firstlight.records import figure
+from firstlight.theories import li2
+from firstlight.theories.li2._deep import cosine
 
 
 def propagation(setting: Setting) -> Outcome:
     """(G_L ∘ σ′)W_Lᵀ against eq. 12 and against the wide limit; the signal at the lowest layer against depth."""
-    import numpy as np
-
-    from firstlight import tasks
-    from firstlight.records import figure
-    from firstlight.theories import li2
-    from firstlight.theories.li2._deep import cosine
-
     M, width, fan, depths = setting.choose(
         quick=(7, 48, 60_000, (1, 2, 3, 4)), paper=(23, 512, 400_000, (1, 2, 3, 4, 6))
     )
@@ -36,7 +33,7 @@ def propagation(setting: Setting) -> Outcome:
     falls = all(np.diff(np.mean(signal[False], axis=1)) < 0)
     helps = all(np.mean(b) > np.mean(a) for a, b in zip(signal[False][1:], signal[True][1:], strict=True))
     parts = {
-        "the limit holds": cosines["limit with Θ₀ and Θ₂"] > 1 - LIMIT,
+        "the limit holds": cosines["limit with Θ₀ and Θ₂"] > 1 - DEEP_COSINE,
         "eq. 12 does not": cosines["eq. 12 with mean gates"] < cosines["limit with Θ₀ and Θ₂"] - 0.005,
         "the signal falls with depth": falls,
         "residual connections keep more of it": helps,
@@ -68,10 +65,6 @@ def propagation(setting: Setting) -> Outcome:
 
 def _wide(F, Y, fan: int, relu, slope, random):
     """(ỸỸᵀσ(FW) ∘ σ′(FW))Wᵀ and eq. 12 with mean gates, summed over blocks of random nodes."""
-    import numpy as np
-
-    from firstlight.theories import li2
-
     centred = Y - Y.mean(0)
     exact, gates, block = 0.0, 0.0, 4000
     for _ in range(fan // block):
@@ -84,10 +77,6 @@ def _wide(F, Y, fan: int, relu, slope, random):
 
 def _signal(X, Y, width: int, layers: int, residual: bool, seeds) -> list[float]:
     """cos(G₁, ỸỸᵀF₁) at random weights, with G_L = ỸỸᵀF_L."""
-    import numpy as np
-
-    from firstlight.theories import li2
-
     relu, slope = (lambda x: np.maximum(x, 0.0)), (lambda x: (x > 0).astype(float))
     centred, found = Y - Y.mean(0), []
     for seed in seeds:
@@ -98,25 +87,3 @@ def _signal(X, Y, width: int, layers: int, residual: bool, seeds) -> list[float]
         G = li2.lemmas.backward(centred @ (centred.T @ F[-1]), H, weights, slope, residual=residual)
         found.append(li2.lemmas.label_signal(G[0], F[0], Y))
     return found
-
-
-SECTION_7 = Claim(
-    id="li2.section-7",
-    title="The gradient in deeper networks",
-    locator="Section 7, eq. 12",
-    statement=(
-        "For homogeneous σ, G_{L−1} = D_L G_L W_Lᵀ = (D_L ỸỸᵀ D_L) F_{L−1} (W_L W_Lᵀ) with W_L W_Lᵀ ≈ I, so that the "
-        "lowest layer receives label information, reweighted at random at each layer; residual connections give it "
-        "a cleaner signal."
-    ),
-    corrected=(
-        "G_{L−1} = (G_L ∘ σ′(H_L))W_Lᵀ; for relu and a wide random layer this tends to "
-        "[(ỸỸᵀ ∘ Θ₀) + diag((ỸỸᵀ ∘ Θ₂)1)]F_{L−1}. The signal cos(G_1, ỸỸᵀF_1) falls with depth, and less with "
-        "residual connections."
-    ),
-    counterexample="Z7, a relu layer of 60,000 nodes: cosine 0.971 with eq. 12 (mean gates), 0.999 with the limit.",
-    check=propagation,
-    expected_verdict="holds-as-corrected",
-    tolerance=LIMIT,
-    tolerance_reason="Monte Carlo over the nodes of one wide layer",
-)

@@ -1,19 +1,16 @@
 """Stage III: repulsion of similar features and top-down modulation (Theorems 6 and 7)."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
 
-EXACT = 1e-9
-ASCENT = 1e-5
-DRIVE = 1e-6
+from firstlight import features, groups
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.li2.tolerances import INTERACTION_IDENTITY, MODULATED_ASCENT, NEW_NODE_DRIVE
+from firstlight.records import figure
+from firstlight.theories import li2
 
 
 def repulsion(setting: Setting) -> Outcome:
     """b_jl = −β/det against the inverse, eq. 10 with and without the term l = j, and the sign of the remark."""
-    import numpy as np
-
-    from firstlight.records import figure
-    from firstlight.theories import li2
-
     n, K, eta = setting.choose(quick=(30, 13, 0.1), paper=(200, 60, 0.1))
     seeds = setting.seeds_or(range(3))
     worst = printed = 0.0
@@ -35,7 +32,7 @@ def repulsion(setting: Setting) -> Outcome:
         size = np.sqrt(np.outer(np.diag(similar), np.diag(similar)))
         shown[0].extend((similar / size)[j, k])
         shown[1].extend((B / np.sqrt(np.outer(np.diag(B), np.diag(B))))[j, k])
-    holds = worst < EXACT and min(signs) == 1.0 and printed > 0.1
+    holds = worst < INTERACTION_IDENTITY and min(signs) == 1.0 and printed > 0.1
     cloud = figure.scatter(
         [figure.Series("pairs of nodes", shown[0], shown[1])],
         x="similarity of the nodes, cosine",
@@ -63,12 +60,6 @@ def repulsion(setting: Setting) -> Outcome:
 
 def top_down(setting: Setting) -> Outcome:
     """The residual once S is fitted, the drive of a new node, and where ascents of E_S go."""
-    import numpy as np
-
-    from firstlight import groups
-    from firstlight.records import figure
-    from firstlight.theories import li2
-
     names = setting.choose(quick=("S3", "A4", "Q8", "Z7"), paper=("S3", "A4", "Q8", "Z7", "D5", "S4", "F21", "Z12"))
     starts = setting.choose(quick=24, paper=200)
     residual = printed = drive = energy = 0.0
@@ -88,7 +79,13 @@ def top_down(setting: Setting) -> Outcome:
         free = li2.lemmas.reached_irreps(group, li2.lemmas.ascend_modulated(group, (), starts=starts, seed=0))
         rates["missing"].append(float(np.mean([bool(f & set(learned)) for f in reached])))
         rates["learned"].append(float(np.mean([bool(f & set(learned)) for f in free])))
-    holds = residual < EXACT and drive < DRIVE and strays == 0 and energy < ASCENT and printed > 0.1
+    holds = (
+        residual < INTERACTION_IDENTITY
+        and drive < NEW_NODE_DRIVE
+        and strays == 0
+        and energy < MODULATED_ASCENT
+        and printed > 0.1
+    )
     bars = figure.bars(
         list(names),
         {"nothing learned yet": rates["learned"], "after it was learned": rates["missing"]},
@@ -120,18 +117,11 @@ def _first_component(group) -> tuple[int, ...]:
 
 
 def _energies(group) -> dict:
-    from firstlight import features
-
     return {frozenset(m.component.irreps): m.energy for m in features.maxima(group)}
 
 
 def _residual_errors(group, learned) -> tuple[float, float, float]:
     """The largest errors of the residual by Φ_S, of the printed one, and 1 − cos of the drive of new nodes."""
-    import numpy as np
-
-    from firstlight import features
-    from firstlight.theories import li2
-
     M = group.order
     part = next(m for m in features.maxima(group) if set(m.component.irreps) == set(learned))
     old, new = part.random_nodes(8 + 4 * part.component.dim**4, seed=0), 1e-4 * features.random_starts(group, 4, seed=1)
@@ -150,42 +140,3 @@ def _residual_errors(group, learned) -> tuple[float, float, float]:
     ideal = left @ (left.T @ F[:, K:])
     cosine = np.sum(G * ideal, 0) / np.linalg.norm(G, axis=0) / np.linalg.norm(ideal, axis=0)
     return float(residual), float(printed), float(1 - cosine.min())
-
-
-THEOREM_6 = Claim(
-    id="li2.theorem-6",
-    title="Similar features repel",
-    locator="Theorem 6, eq. 10",
-    statement=(
-        "[F̃B]_j = b_jj f̃_j + Σ_{l=1}^K b_jl f̃_l with B = (F̃ᵀF̃ + ηI)⁻¹, where sign b_jl = −sign f̃_jᵀP_{η,−jl}f̃_l."
-    ),
-    corrected="The same with the sum over l ≠ j; b_jl = −β/((η + α)(η + γ) − β²) for the ridge residuals α, β, γ.",
-    counterexample="Random features, n = 30, K = 13: counting l = j twice, eq. 10 is off by 100 % and more.",
-    check=repulsion,
-    expected_verdict="holds-as-corrected",
-    tolerance=EXACT,
-    tolerance_reason="rounding of a K×K inverse in float64",
-)
-
-THEOREM_7 = Claim(
-    id="li2.theorem-7",
-    title="Once an irrep is learned, the gradient asks for the others",
-    locator="Theorem 7",
-    statement=(
-        "For σ = x², if the hidden layer learns only a subset S of irreps, G_F ∝ (Φ_S ⊗ 1)(Φ_S ⊗ 1)*F with "
-        "Φ_S = [√(d_k/M) χ_k(·)]_{k∉S}, M × (κ − |S| − 1), and the modified energy E_S has local maxima on the "
-        "missing irreps only."
-    ),
-    corrected=(
-        "The same with Φ_S = [√(d_k/M)[C_k(·)]_ij]_{k∉S}, M × Σ_{k∉S} d_k² (for Abelian groups κ − |S| columns), so "
-        "that the residual Ỹ − Ŷ at (h, h′) is (1/M) Σ_{k∉S} d_k χ_k(h′⁻¹h)."
-    ),
-    counterexample="S3 with the sign learned: (d/M)χχ* of the 2-d irrep misses the residual by 0.67, Φ_SΦ_S* by 1e-14.",
-    check=top_down,
-    expected_verdict="holds-as-corrected",
-    tolerance={"residual": EXACT, "energies": ASCENT, "1 − cosine of a new node's gradient": DRIVE},
-    tolerance_reason=(
-        "rounding of a pseudo-inverse in float64; ascents stop when no node moves by 1e-10; new nodes of size 1e-4 and "
-        "a ridge of 1e-10 turn the gradient by less than 1e-3, of which the cosine has the square"
-    ),
-)

@@ -1,19 +1,23 @@
 """The lazy stage: ridge regression on random features, what it sends back, and Lemma 1 on wide layers."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import math
 
-ROUNDING = 1e-9
-COSINE, SCALE, SLOPE = 0.95, 0.1, 0.2
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from firstlight import features
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.li2.tolerances import LEMMA_1_COSINE, LEMMA_1_POWER, LEMMA_1_SCALE, RIDGE_ROUNDING
+from firstlight.records import figure
+from firstlight.theories import li2
+
 _ACTIVATIONS = ("quadratic", "relu", "silu", "tanh")
 RHO = 0.3
 
 
 def ridge_gradient_forms(setting: Setting) -> Outcome:
     """−∂J/∂F at the ridge solution, taken automatically, against both closed forms; then η → 0."""
-    import numpy as np
-
-    from firstlight import features
-
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=5)))
     sizes = setting.choose(quick=((30, 13, 5), (13, 30, 5)), paper=((2016, 512, 71), (512, 2048, 71)))
     worst: dict[str, float] = {"|G_F|/|Y||V| at η = 0": 0.0}
@@ -30,27 +34,19 @@ def ridge_gradient_forms(setting: Setting) -> Outcome:
                 small, smaller = (np.linalg.norm(features.ridge_gradient(F, Y, eta)) for eta in (1e-5, 1e-6))
                 slopes.append(float(np.log10(small / smaller)))
     slope = float(np.mean(slopes))
-    holds = max(worst.values()) <= ROUNDING and abs(slope - 1) <= 1e-3
+    holds = max(worst.values()) <= RIDGE_ROUNDING and abs(slope - 1) <= 1e-3
     measured = worst | {"power of η in |G_F|, K ≥ n": slope}
     expected = dict.fromkeys(worst, 0.0) | {"power of η in |G_F|, K ≥ n": 1.0}
     return Outcome("holds" if holds else "fails", measured, expected, seeds=seeds)
 
 
 def _random_problem(n: int, K: int, M: int, seed: int):
-    import numpy as np
-
     rng = np.random.default_rng(seed)
     return np.maximum(rng.standard_normal((n, K)), 0.0), np.eye(M)[rng.integers(M, size=n)]
 
 
 def _form_errors(F, Y, eta: float) -> dict[str, float]:
     """Relative errors of the closed forms against jax.grad of J at the ridge solution."""
-    import jax
-    import jax.numpy as jnp
-    import numpy as np
-
-    from firstlight import features
-
     V = features.ridge(F, Y, eta)
 
     def J(F):
@@ -71,10 +67,6 @@ def _form_errors(F, Y, eta: float) -> dict[str, float]:
 
 def wide_layer(setting: Setting) -> Outcome:
     """G_F of wide random layers on equicorrelated inputs against both prefactors, over a range of widths."""
-    import numpy as np
-
-    from firstlight.theories import li2
-
     seeds = setting.seeds_or(range(setting.choose(quick=1, paper=10)))
     n, M, eta = setting.choose(quick=100, paper=300), 10, 1.0
     widths = n * np.array(setting.choose(quick=(16, 64), paper=(4, 8, 16, 32, 64, 128)))
@@ -91,9 +83,9 @@ def wide_layer(setting: Setting) -> Outcome:
     power = {name: _power(widths, eta, c1[name], rows) for name, rows in found.items()}
     errors = np.array([[np.mean([a.error for a in row]) for row in rows] for rows in found.values()])
     holds = (
-        min(cosine.values()) > COSINE
-        and max(scale.values()) <= SCALE
-        and max(abs(p + 2) for p in power.values()) <= SLOPE
+        min(cosine.values()) > LEMMA_1_COSINE
+        and max(scale.values()) <= LEMMA_1_SCALE
+        and max(abs(p + 2) for p in power.values()) <= LEMMA_1_POWER
     )
     return Outcome(
         "holds-as-corrected" if holds else "fails",
@@ -123,8 +115,6 @@ def wide_layer(setting: Setting) -> Outcome:
 
 def _power(widths, eta: float, c1: float, rows) -> float:
     """The slope of log prefactor against log K at the two largest widths."""
-    import numpy as np
-
     widths, rows = widths[-2:], rows[-2:]
     predicted = eta / (widths * c1 + eta) ** 2
     prefactor = predicted * [np.mean([a.scale * a.cosine for a in row]) for row in rows]
@@ -132,10 +122,6 @@ def _power(widths, eta: float, c1: float, rows) -> float:
 
 
 def _error_figure(names, ratios, errors):
-    import numpy as np
-
-    from firstlight.records import figure
-
     series = [figure.Series(name, ratios, row) for name, row in zip(names, errors, strict=True)]
     series.append(figure.Series("2√(n/K)", ratios, 2 / np.sqrt(ratios), style="dashed"))
     return figure.curves(
@@ -149,12 +135,6 @@ def _error_figure(names, ratios, errors):
 
 def hermite_orthogonality(setting: Setting) -> Outcome:
     """E φ_n(Z₁)φ_m(Z₂) by Gauss quadrature in two dimensions, exact for polynomials, and the generating function."""
-    import math
-
-    import numpy as np
-
-    from firstlight.theories import li2
-
     terms = setting.choose(quick=12, paper=24)
     x, weight = np.polynomial.hermite_e.hermegauss(terms + 8)
     weight = weight / np.sqrt(2 * np.pi)
@@ -171,7 +151,7 @@ def hermite_orthogonality(setting: Setting) -> Outcome:
     printed = float(phi @ t**k)
     right = float(phi @ (t**k / np.sqrt([float(math.factorial(i)) for i in k])))
     return Outcome(
-        "holds" if worst <= ROUNDING and abs(right - exact) <= ROUNDING else "fails",
+        "holds" if worst <= RIDGE_ROUNDING and abs(right - exact) <= RIDGE_ROUNDING else "fails",
         {"largest error of E φ_n φ_m": worst, "generating function with 1/√k!": right},
         {"largest error of E φ_n φ_m": 0.0, "generating function with 1/√k!": exact},
         evidence=(
@@ -179,53 +159,3 @@ def hermite_orthogonality(setting: Setting) -> Outcome:
             f"{printed:.4f} on the right. With t^k/√k! both agree, and so does the lemma."
         ),
     )
-
-
-EQUATION_5 = Claim(
-    id="li2.equation-5",
-    title="What the ridge solution sends back to the hidden layer",
-    locator="Section 4, eqs. 2 to 5",
-    statement=(
-        "At V_ridge = (F̃ᵀF̃ + ηI)⁻¹F̃ᵀỸ the backpropagated gradient is G_F = P_η ỸỸᵀF̃(F̃ᵀF̃ + ηI)⁻¹ with "
-        "P_η = η(F̃F̃ᵀ + ηI)⁻¹ and P_ηỸ = Ỹ − F̃V_ridge. Without weight decay an overparameterised network has G_F = 0."
-    ),
-    check=ridge_gradient_forms,
-    tolerance={"errors": ROUNDING, "power of η": 1e-3},
-    tolerance_reason="relative rounding of inverses with condition numbers up to 1e5; (|G_F| ∝ η up to terms in η²)",
-)
-
-LEMMA_1 = Claim(
-    id="li2.lemma-1",
-    title="Wide layers: the gradient of a node depends on that node only",
-    locator="Lemma 1, eq. 6",
-    statement=(
-        "With normal W, inputs of equal norm and equal pairwise correlation and large width, both F̃ᵀF̃ and F̃F̃ᵀ become "
-        "multiples of the identity and G_F = η / ((Kc₁ + η)(nc₂ + η)) ỸỸᵀF."
-    ),
-    corrected=(
-        "For K ≫ n, F̃F̃ᵀ → Kc₁P₁⊥ and G_F → η / (Kc₁ + η)² ỸỸᵀF with c₁ = Eσ²(sZ) − Σ_l a_l² ρ^l and a relative "
-        "error near 2√(n/K). F̃ᵀF̃ ∝ I would need n ≫ K; both cannot hold. On the whole table of a group "
-        "c₁ = κ(1) − 2κ(½) + κ(0); on a part of the table the direction differs however wide the layer."
-    ),
-    counterexample=(
-        "For n = 100 and K from 1600 to 6400 the prefactor falls like K^-2.1, to K^-2 as K/n grows; the printed one "
-        "falls like K^-1."
-    ),
-    check=wide_layer,
-    expected_verdict="holds-as-corrected",
-    tolerance={"cosine above": COSINE, "scale": SCALE, "power of K": SLOPE},
-    tolerance_reason=(
-        "random features err by 2√(n/K), a quarter at K = 64n, of which the cosine shows the square; the prefactor is "
-        "larger by about 3n/K, which adds 0.1 to a power measured from K = 16n to 64n"
-    ),
-)
-
-LEMMA_3 = Claim(
-    id="li2.lemma-3",
-    title="Hermite polynomials of correlated normals",
-    locator="Lemma 3",
-    statement="With φ_n = He_n/√n! and standard normals of correlation ρ, E φ_n(Z₁)φ_m(Z₂) = ρⁿ δ_nm.",
-    check=hermite_orthogonality,
-    tolerance=ROUNDING,
-    tolerance_reason="Gauss quadrature is exact for these degrees; rounding grows with the degree",
-)

@@ -1,10 +1,13 @@
 """The maxima of the energy for any finite group: where they lie, how flat they are, what they can write down."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
+import pandas as pd
 
-ASCENT_TOLERANCE = 1e-9
-ROUNDING = 1e-10
-EXACT, SHORT = 1e-18, 1e-4
+from firstlight import features, groups
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.li2.tolerances import ENERGY_ASCENT, EQUATION_21, NOT_RECONSTRUCTED, RECONSTRUCTED
+from firstlight.records import figure
+from firstlight.theories import li2
 
 _NAMED = ("Z7", "Z8", "S3", "D5", "Q8", "A4", "S4")
 _MORE = ("Z12", "Z2xZ2", "Z3xZ3", "D4", "D7", "Dic3", "F21", "SL(2,3)", "A5")
@@ -13,18 +16,11 @@ _POOL = ("Z9", "Z10", "Z2xZ6", "Z4xZ4", "D6", "D8", "D9", "D10", "Dic5", "Dic6",
 
 def picked_groups(seed: int, count: int = 3) -> tuple[str, ...]:
     """Groups that no one chose, from orders 9 to 24; the pool holds all three kinds of irreps."""
-    import numpy as np
-
     return tuple(np.random.default_rng(seed).choice(_POOL, size=count, replace=False).tolist())
 
 
 def local_maxima(setting: Setting) -> Outcome:
     """Ascents from random starts on named and on picked groups: component, energy, curvature; and eq. 21 on S3."""
-    import numpy as np
-    import pandas as pd
-
-    from firstlight import features, groups
-
     seeds = setting.seeds_or((0,))
     names = _NAMED + setting.choose(quick=(), paper=_MORE) + picked_groups(seeds[0])
     starts, curved = setting.choose(quick=(40, 2), paper=(300, None))
@@ -42,8 +38,8 @@ def local_maxima(setting: Setting) -> Outcome:
     critical = _printed_maximiser(seeds[0])
     # What is printed: M/8d for a real irrep and M/16d for a complex pair; a quaternionic irrep is not mentioned.
     ratios = (energy / (predicted_energy / 4))[np.asarray(table["kind"] != "quaternionic")]
-    parts = (misfit <= ASCENT_TOLERANCE, impurity <= ASCENT_TOLERANCE, uphill == 0)
-    exact = abs(spectral["Frobenius"] / spectral["brute"] - 1) <= ROUNDING
+    parts = (misfit <= ENERGY_ASCENT, impurity <= ENERGY_ASCENT, uphill == 0)
+    exact = abs(spectral["Frobenius"] / spectral["brute"] - 1) <= EQUATION_21
     reached = {name: sorted({round(float(e), 6) for e in part["energy"]}) for name, part in table.groupby("group")}
     predicted = {name: sorted({round(m.energy, 6) for m in features.maxima(groups.parse(name))}) for name in names}
     return Outcome(
@@ -75,10 +71,6 @@ def local_maxima(setting: Setting) -> Outcome:
 
 def _spectral_energies(seed: int) -> dict[str, float]:
     """E of a random node of S3: by its definition, and by eq. 21 with the Frobenius norm and with the trace."""
-    import numpy as np
-
-    from firstlight import groups
-
     group = groups.symmetric(3)
     M, table = group.order, group.table
     u, v = np.random.default_rng(seed).standard_normal((2, M))
@@ -100,10 +92,6 @@ def _spectral_energies(seed: int) -> dict[str, float]:
 
 def _printed_maximiser(seed: int) -> float:
     """‖∇E − (w·∇E)w‖/(w·∇E) at w = [u; Pu] for a random u in the two-dimensional irrep of S3."""
-    import numpy as np
-
-    from firstlight import features, groups
-
     group = groups.symmetric(3)
     space = group.real_components()[-1].basis
     u = space @ np.random.default_rng(seed).standard_normal(space.shape[1])
@@ -113,8 +101,6 @@ def _printed_maximiser(seed: int) -> float:
 
 
 def _energy_figure(table):
-    from firstlight.records import figure
-
     series = [
         figure.Series(kind, part["predicted"], part["energy"], style="points") for kind, part in table.groupby("kind")
     ]
@@ -130,10 +116,6 @@ def _energy_figure(table):
 
 def flat_directions(setting: Setting) -> Outcome:
     """Zero eigenvalues of the Hessian on the sphere at random maximisers of every component."""
-    import numpy as np
-
-    from firstlight import features, groups
-
     seeds = setting.seeds_or((0,))
     names = ("Z2xZ2", *_NAMED, *setting.choose(quick=("F21",), paper=_MORE), *picked_groups(seeds[0]))
     counted, expected, uphill = {}, {}, 0
@@ -170,9 +152,6 @@ def flat_directions(setting: Setting) -> Outcome:
 
 def target_reconstruction(setting: Setting) -> Outcome:
     """The share of Ỹ that least squares on the nodes leaves: true maxima, one pair fewer, and the printed nodes."""
-    from firstlight import groups
-    from firstlight.theories import li2
-
     seeds = setting.seeds_or((0,))
     names = setting.choose(
         quick=("Z5", "Z7", "S3", "Q8", "A4"), paper=("Z5", "Z7", "Z11", "Z8", "S3", "D4", "Q8", "A4")
@@ -193,8 +172,10 @@ def target_reconstruction(setting: Setting) -> Outcome:
         }
         rows[name] = {"K": li2.nodes_needed(group)}
         rows[name] |= {kind: li2.lemmas.reconstruction_residual(W, group) for kind, W in nodes.items()}
-    holds = all(r["true real maxima"] < EXACT and r["complex with conjugate"] < EXACT for r in rows.values())
-    tight = all(r["one pair fewer"] > SHORT for r in rows.values())
+    holds = all(
+        r["true real maxima"] < RECONSTRUCTED and r["complex with conjugate"] < RECONSTRUCTED for r in rows.values()
+    )
+    tight = all(r["one pair fewer"] > NOT_RECONSTRUCTED for r in rows.values())
     fails = min(r["printed, real"] for r in rows.values())
     return Outcome(
         "holds-as-corrected" if holds and tight and fails > 0.1 else "fails",
@@ -209,65 +190,3 @@ def target_reconstruction(setting: Setting) -> Outcome:
         ),
         seeds=seeds,
     )
-
-
-THEOREM_2 = Claim(
-    id="li2.theorem-2",
-    title="Local maxima of the energy for any finite group",
-    locator="Theorem 2, eqs. 21 to 26",
-    statement=(
-        "For group arithmetic with σ(x) = x² the local maxima of E on ‖w‖ = 1 are w* = [u; ±Pu], in a real irrep of "
-        "dimension d with E* = M/8d and u ∈ H_k, or in a pair of complex irreps with E* = M/16d. They are not "
-        "connected, and no others exist. E = (M/2) Σ_{k≠0} (1/d_k) |Σ_r tr Ŝ_{k,r}|² (eq. 21)."
-    ),
-    corrected=(
-        "E* = M/2d for a real irrep, M/4d for a complex pair and for a quaternionic irrep. The maximisers are "
-        "a(g) ∝ Re x*C(g)r, b(g) ∝ Re r*C(g)y with unit x, r, y and a shared r; v = ±u is not required, and for d > 1 "
-        "not enough. In eq. 21 the trace is a Frobenius norm: E = (M/2) Σ_{k≠0} (1/d_k) ‖Σ_r Ŝ_{k,r}‖_F². That no "
-        "others exist is what every ascent shows; it is not proved."
-    ),
-    counterexample="On S4 ascents reach 12, 6, 4 and 4 where 3, 1.5, 1 and 1 are printed: the cross term of σ is 2uv.",
-    check=local_maxima,
-    expected_verdict="holds-as-corrected",
-    tolerance={"ascents": ASCENT_TOLERANCE, "eq. 21": ROUNDING},
-    tolerance_reason="an ascent rests where the slope is below 1e-9 of E, which is stationary; sums of M² terms round",
-)
-
-COROLLARY_1 = Claim(
-    id="li2.corollary-1",
-    title="Flat directions at the maxima",
-    locator="Corollary 1",
-    statement="For |H| = M > 2 the local maxima of E are flat: at least one eigenvalue of the Hessian is zero.",
-    corrected=(
-        "On the sphere the Hessian has 3(d − 1) zero eigenvalues for a real irrep of dimension d, 6d − 4 for a complex "
-        "pair and 6d − 6 for a quaternionic irrep. Real irreps with d = 1 (signs, frequency M/2) are not flat."
-    ),
-    counterexample="On Z2×Z2, M = 4, all seven eigenvalues at every maximum are −8 or −16.",
-    check=flat_directions,
-    expected_verdict="holds-as-corrected",
-    tolerance=1e-6,
-    tolerance_reason="an eigenvalue counts as zero below 1e-6 of w·∇E; the others are of its order",
-)
-
-THEOREM_3 = Claim(
-    id="li2.theorem-3",
-    title="Nodes that reconstruct the target",
-    locator="Theorem 3",
-    statement=(
-        "With E optimised over the complex numbers, m_k²d_k² pairs [u; ±Pu] per irrep whose uu* form a complete basis "
-        "and η = 0, the target is reconstructed; K = 2Σ m_k²d_k² nodes suffice, 2(M − 1) for an Abelian group. No such "
-        "theorem holds over the real numbers."
-    ),
-    corrected=(
-        "Over the complex numbers the second half needs the conjugate, [u; ±Pū]. Over the real numbers the true maxima "
-        "reconstruct: pairs [a; ±b] with a and b sharing r, d³(d + 1)/2 generic ones per real irrep, 3d⁴ + d³ per "
-        "complex pair, d⁴ per quaternionic irrep; K = 4(M − 1) for Z_M, M odd. One pair fewer does not."
-    ),
-    counterexample=(
-        "Z7: [u; ±Pu] leaves all of the target over ℂ and half of it over ℝ; 24 true real maxima leave 1e-27 of it."
-    ),
-    check=target_reconstruction,
-    expected_verdict="holds-as-corrected",
-    tolerance={"reconstructed": EXACT, "not reconstructed": SHORT},
-    tolerance_reason="squared rounding times the condition of random nodes; a missing pair leaves 4e-3 or more",
-)

@@ -1,18 +1,18 @@
 """Muon and diversity (Lemmas 2 and 7 to 10, Theorem 8)."""
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
 
-EXACT = 1e-10
-SIGMAS = 4.5
+from firstlight import _canonical as canonical
+from firstlight import features, groups
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.li2.tolerances import MUON_IDENTITY, MUON_SIGMAS
+from firstlight.records import figure
+from firstlight.theories import li2
+from firstlight.theories.li2._muon import frechet
 
 
 def ascent_direction(setting: Setting) -> Outcome:
     """⟨Ĝ, G⟩ against the nuclear norm on gradients of the joint energy, and the gain of a small step."""
-    import numpy as np
-
-    from firstlight import features, groups
-    from firstlight.theories import li2
-
     names, K = setting.choose(quick=(("Z7", "S3"), 6), paper=(("Z71", "S4", "A5"), 200))
     seeds = setting.seeds_or(range(3))
     worst, gains, rest = 0.0, [], 0.0
@@ -27,7 +27,7 @@ def ascent_direction(setting: Setting) -> Outcome:
             gain = features.energy(W + 1e-6 * direction, group).sum() - features.energy(W, group).sum()
             gains.append(float(gain / (1e-6 * nuclear)))
         rest = max(rest, float(np.abs(li2.lemmas.polar(np.zeros((2 * group.order, K)))).max()))
-    holds = worst < EXACT and max(abs(g - 1) for g in gains) < 1e-3 and rest == 0.0
+    holds = worst < MUON_IDENTITY and max(abs(g - 1) for g in gains) < 1e-3 and rest == 0.0
     return Outcome(
         "holds" if holds else "fails",
         {"|⟨Ĝ, G⟩/‖G‖_* − 1|": worst, "gain of a step over the nuclear norm": gains[0], "direction at G = 0": rest},
@@ -39,12 +39,6 @@ def ascent_direction(setting: Setting) -> Outcome:
 
 def frechet_selection(setting: Setting) -> Outcome:
     """How often each index has the largest w_i x_i, for Fréchet x, against w_i^α/Σ."""
-    import numpy as np
-
-    from firstlight.records import figure
-    from firstlight.theories import li2
-    from firstlight.theories.li2._muon import frechet
-
     draws = setting.choose(quick=40_000, paper=1_000_000)
     mu = np.array([1.0, 0.8, 0.5, 0.3, 0.2])
     worst, shown = 0.0, {}
@@ -57,7 +51,7 @@ def frechet_selection(setting: Setting) -> Outcome:
         shown |= {f"drawn, a = {a:g}": rate} | ({} if a != 2.0 else {f"predicted, a = {a:g}": p})
     bars = figure.bars([f"{m:g}" for m in mu], shown, x="weight w", y="share of draws", title="Which index wins")
     return Outcome(
-        "holds" if worst < SIGMAS else "fails",
+        "holds" if worst < MUON_SIGMAS else "fails",
         {"largest deviation in standard errors": worst},
         {"largest deviation in standard errors": 0.0},
         figures=(bars,),
@@ -67,10 +61,6 @@ def frechet_selection(setting: Setting) -> Outcome:
 
 def leader_wins(setting: Setting) -> Outcome:
     """Where the flow of eq. 11 ends from Gaussian starts, with and without a positive part."""
-    import numpy as np
-
-    from firstlight.theories import li2
-
     starts = setting.choose(quick=2000, paper=50_000)
     seeds = setting.seeds_or((0,))
     mu = np.array([1.0, 0.8, 0.6, 0.4])
@@ -101,12 +91,6 @@ def leader_wins(setting: Setting) -> Outcome:
 
 def muon_projection(setting: Setting) -> Outcome:
     """The last column of the polar factor of [Q, v] against the exact and the printed form, over |v_∥|."""
-    import numpy as np
-
-    from firstlight import _canonical as canonical
-    from firstlight.records import figure
-    from firstlight.theories import li2
-
     d, r = setting.choose(quick=(10, 3), paper=(200, 40))
     seeds = setting.seeds_or(range(3))
     sizes = np.geomspace(1e-3, 1.0, 13)
@@ -126,7 +110,7 @@ def muon_projection(setting: Setting) -> Outcome:
     small = 0.1 * along / np.linalg.norm(along) + 1e-3 * across / np.linalg.norm(across)
     true = li2.lemmas.polar(np.column_stack([Q, small]))[:, -1]
     off = float(np.linalg.norm(li2.lemmas.new_column(Q, np.asarray(small), printed=True) - true))
-    holds = exact.max() < EXACT and abs(order - 2) < 0.1 and off > 1000 * 1e-3**2
+    holds = exact.max() < MUON_IDENTITY and abs(order - 2) < 0.1 and off > 1000 * 1e-3**2
     lines = [figure.Series("printed", sizes, printed), figure.Series("exact form", sizes, np.maximum(exact, 1e-17))]
     shown = figure.curves(
         lines,
@@ -153,10 +137,6 @@ def muon_projection(setting: Setting) -> Outcome:
 
 def coupon_bound(setting: Setting) -> Outcome:
     """T₀ by quadrature against Monte Carlo, and against the bound as printed and with 1/min p, over random p."""
-    import numpy as np
-
-    from firstlight.theories import li2
-
     trials, cases = setting.choose(quick=(2000, 6), paper=(50_000, 40))
     seeds = setting.seeds_or((0,))
     random = np.random.default_rng(seeds[0])
@@ -172,7 +152,7 @@ def coupon_bound(setting: Setting) -> Outcome:
         deviations.append(abs(counts.mean() - T0) / (counts.std() / np.sqrt(trials)))
     even = li2.lemmas.coupons(np.full(8, 1 / 8)) / printed(np.full(8, 1 / 8))
     p = np.array([0.97, 0.01, 0.01, 0.01])
-    holds = max(*ratios, *stronger) <= 1 + EXACT and max(deviations) < SIGMAS and abs(even - 1) < 1e-9
+    holds = max(*ratios, *stronger) <= 1 + MUON_IDENTITY and max(deviations) < MUON_SIGMAS and abs(even - 1) < 1e-9
     return Outcome(
         "holds" if holds else "fails",
         {
@@ -195,8 +175,6 @@ def _chain(mu, a: float, left: float) -> float:
 
     A mode already taken is drawn at `left` times its rate.
     """
-    import numpy as np
-
     rates = np.asarray(mu, float) ** a
     bits = 1 << np.arange(len(rates))
     expected = np.zeros(1 << len(rates))
@@ -209,11 +187,6 @@ def _chain(mu, a: float, left: float) -> float:
 
 def rebalancing(setting: Setting) -> Outcome:
     """Nodes until all modes are found: independent, with halved rates, and under Muon itself."""
-    import numpy as np
-
-    from firstlight.records import figure
-    from firstlight.theories import li2
-
     trials, few, L = setting.choose(quick=(3000, 150, 5), paper=(100_000, 3000, 10))
     seeds = setting.seeds_or((0,))
     mu = np.linspace(1.0, 0.5, L)
@@ -231,7 +204,7 @@ def rebalancing(setting: Setting) -> Outcome:
             rows["independent" if guide == "none" else "halved"].append(float(counts.mean()))
         rows["T_a"].append(predicted["halved"])
         rows["Muon"].append(float(li2.lemmas.collect_modes(mu, a, trials=few, seed=seeds[0], guide="muon").mean()))
-    holds = apart < EXACT and deviation < SIGMAS and max(rows["Muon"]) == L and min(rows["T_a"]) > L
+    holds = apart < MUON_IDENTITY and deviation < MUON_SIGMAS and max(rows["Muon"]) == L and min(rows["T_a"]) > L
     labels = [f"a = {a:g}" for a in exponents]
     bars = figure.bars(labels, rows, x="exponent of the start", y="nodes", title=f"Nodes until all {L} modes are found")
     return Outcome(
@@ -246,87 +219,3 @@ def rebalancing(setting: Setting) -> Outcome:
         figures=(bars,),
         seeds=seeds,
     )
-
-
-LEMMA_2 = Claim(
-    id="li2.lemma-2",
-    title="Muon ascends the joint energy",
-    locator="Lemma 2, eq. 37",
-    statement=(
-        "Muon finds ascending directions of E_joint(W) = Σ_j E(w_j) and has stationary points iff the gradient "
-        "vanishes: ⟨Ĝ, G⟩ = tr D ≥ 0."
-    ),
-    check=ascent_direction,
-    tolerance={"inner product": EXACT, "gain": 1e-3},
-    tolerance_reason="rounding of an SVD; the gain of a step of 1e-6 has a curvature term of that size",
-)
-LEMMA_7 = Claim(
-    id="li2.lemma-7",
-    title="Fréchet variables select by powers of their weights",
-    locator="Lemma 7",
-    statement="For i.i.d. x with CDF exp(−x^{−α}), Pr(argmax_j w_j x_j = i) = w_i^α / Σ_j w_j^α.",
-    check=frechet_selection,
-    tolerance=SIGMAS,
-    tolerance_reason="standard errors of a frequency; beyond this once in 7,000 for twenty of them",
-)
-LEMMA_8 = Claim(
-    id="li2.lemma-8",
-    title="The initial leader wins",
-    locator="Lemma 8, eq. 11",
-    statement="The dynamics ẇ = A(w)w, ‖w‖ ≤ 1 always converges to ζ_l* for l* = argmax_l μ_l α_l(0).",
-    corrected="It does where some α_l(0) > 0; where none is positive it goes to the origin.",
-    counterexample="From α = (−.3, −.5, −.1) the flow ends at 0, while argmax μα names a mode.",
-    check=leader_wins,
-    expected_verdict="holds-as-corrected",
-    tolerance=0.05,
-    tolerance_reason="a part −α decays like 1/t, and steps near the origin have the size 0.03",
-)
-LEMMA_9 = Claim(
-    id="li2.lemma-9",
-    title="What Muon makes of a new gradient beside settled ones",
-    locator="Lemma 9, eq. 38",
-    statement="v̂ = v_⊥/‖v_⊥‖ + v_∥/(1 + ‖v_⊥‖) + O(‖v_⊥‖²) for A = [Q, v] and v of small magnitude.",
-    corrected=(
-        "v̂ = [v_⊥/t + v_∥/(1 + t)] / √(1 + ‖v_∥‖²/(1 + t)²), t = ‖v_⊥‖, exactly; the printed form is of first order "
-        "in v_∥."
-    ),
-    counterexample="At ‖v_∥‖ = 0.1, ‖v_⊥‖ = 0.001 the printed form is off by 5.0e-3, where O(‖v_⊥‖²) is 1e-6.",
-    check=muon_projection,
-    expected_verdict="holds-as-corrected",
-    tolerance={"error of the exact form": EXACT, "its order in v_∥": 0.1},
-    tolerance_reason="rounding of an SVD in float64; an order fitted over six sizes",
-)
-LEMMA_10 = Claim(
-    id="li2.lemma-10",
-    title="A bound on the coupons",
-    locator="Lemma 10, eq. 41",
-    statement="T₀ ≥ max(min_l 1/p_l, L Σ_{l=1}^L 1/l).",
-    check=coupon_bound,
-    tolerance={
-        "T₀ / bound at equal p": 1e-9,
-        "largest deviation of T₀ from draws, in standard errors": SIGMAS,
-    },
-    tolerance_reason="T₀ is a quadrature; the rest are standard errors of a mean over trials",
-)
-THEOREM_8 = Claim(
-    id="li2.theorem-8",
-    title="Muon needs fewer nodes to find all features",
-    locator="Theorem 8",
-    statement=(
-        "Pr[w → ζ_l] = μ_l^a/Σμ^a and independent nodes need T₀ ≥ max(1/min p, Σ1/l) of them to find all maxima; "
-        "nodes trained sequentially by Muon need T_a = 2^{−a}T₀ + (1 − 2^{−a})L."
-    ),
-    corrected=(
-        "T_a is exact for nodes whose μ is halved on modes already taken, and only an upper bound (as in eq. 48) under "
-        "Muon itself, where every new node goes to a new mode and L nodes suffice. The printed bound of T₀ holds; the "
-        "tight one has L Σ1/l."
-    ),
-    counterexample="Five modes, a = 2: T_a is 7.8, Muon's flow needs 5.0 in every one of the trials.",
-    check=rebalancing,
-    expected_verdict="holds-as-corrected",
-    tolerance={
-        "from the chain of sets, relative": EXACT,
-        "largest deviation of draws in standard errors": SIGMAS,
-    },
-    tolerance_reason="two sums of the same numbers; standard errors of a mean over trials",
-)

@@ -3,6 +3,12 @@
 import functools
 from typing import Any
 
+import jax
+import numpy as np
+
+from firstlight import models, tasks
+from firstlight.theories import manifold
+
 
 @functools.cache
 def tanh_network(seed: int, *, samples: int = 5, width: int = 8) -> tuple[Any, Any]:
@@ -11,12 +17,6 @@ def tanh_network(seed: int, *, samples: int = 5, width: int = 8) -> tuple[Any, A
     With the default sizes there are 5 constraints and 32 parameters. Kept, so that what was compiled for it serves
     the next check too.
     """
-    import jax
-    import numpy as np
-
-    from firstlight import models, tasks
-    from firstlight.theories import manifold
-
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((samples, 3)), rng.uniform(-1, 1, (samples, 1))
     with jax.enable_x64(True):
@@ -28,11 +28,6 @@ def random_problem(
     seed: int, sigma: str, *, lam: float, bias: bool, sizes: tuple[int, int, int, int]
 ) -> tuple[Any, Any]:
     """An isolated first layer on random data of sizes (n, d, K, M), and random weights W (d, K)."""
-    import numpy as np
-
-    from firstlight import tasks
-    from firstlight.theories import manifold
-
     rng, (n, d, K, M) = np.random.default_rng(seed), sizes
     X, Y, W = rng.standard_normal((n, d)), rng.standard_normal((n, M)), rng.standard_normal((d, K))
     return manifold.Isolated(tasks.DenseInputs(X), Y, sigma, lam, bias), W  # type: ignore[arg-type]

@@ -1,8 +1,15 @@
 """Section 7: the isolated embedding of modular addition generalises late and becomes circles."""
 
 import functools
+from math import pi, sqrt
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
+
+from firstlight import tasks
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.manifold.tolerances import HALF
+from firstlight.theories import manifold
+from firstlight.theories.manifold import EmbeddingMeasures
 
 PERFECT = (1500, 2500)
 """Steps that are "about 2000": to the nearest thousand."""
@@ -10,16 +17,10 @@ PERFECT = (1500, 2500)
 EMERGES = (500, 1500)
 """Steps that are "about 1000", likewise."""
 
-HALF = 0.5
-"""A measure has become small when less than half is left of what it is for random embeddings."""
-
 
 @functools.lru_cache(maxsize=16)
 def _run(scale: str, seed: int):
     """One simulation, kept because two claims look at it; all seeds have the same training rows, as in the paper."""
-    from firstlight import tasks
-    from firstlight.theories import manifold
-
     p, K, eta, steps, every = (23, 256, 0.02, 150, 10) if scale == "quick" else (37, 512, 1e-3, 5000, 50)
     split = tasks.group_task(f"Z{p}", encoding="summed").split(fraction=0.7, seed=0)
     E = manifold.embedding(seed, p, K)
@@ -36,8 +37,6 @@ def _runs(setting: Setting, seeds: tuple[int, ...]):
 
 def delayed_generalisation(setting: Setting) -> Outcome:
     """When each seed leaves chance and when it reaches perfect test accuracy, with the training error all along."""
-    import numpy as np
-
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=5)))
     runs = _runs(setting, seeds)
     early, (low, high) = setting.choose(quick=(20, (50, 150)), paper=(500, PERFECT))
@@ -81,8 +80,6 @@ def _guessing(setting: Setting) -> float:
 
 def _leaves(run, guess: float) -> int | None:
     """The recorded step from which on the test accuracy stays above what guessing gives."""
-    import numpy as np
-
     below = np.flatnonzero(run.frame["test_accuracy"].to_numpy() <= guess)
     after = below[-1] + 1 if len(below) else 0
     return int(run.frame["step"].iloc[after]) if after < len(run.frame) else None
@@ -90,10 +87,6 @@ def _leaves(run, guess: float) -> int | None:
 
 def circles(setting: Setting) -> Outcome:
     """Figure 4's panels as numbers, of every seed at the end, in units of what independent normal entries give."""
-    import numpy as np
-
-    from firstlight.theories import manifold
-
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=5)))
     runs = _runs(setting, seeds)
     ends = {seed: [list(run.snapshots.values())[i] for i in (0, -1)] for seed, run in runs.items()}
@@ -156,38 +149,5 @@ def random_measures(K: int):
     Norms of K normals deviate by 1/√2K, |cos| of two such vectors has mean √(2/πK), the two axes of a plane differ by
     √(π/2K), and the absolute values of normals have cosine (E|x|)²/E x² = 2/π.
     """
-    from math import pi, sqrt
-
-    from firstlight.theories.manifold import EmbeddingMeasures
-
     cosine = sqrt(2 / (pi * K))
     return EmbeddingMeasures(cosine, 1 - sqrt(pi / (2 * K)), 1 / sqrt(4 * K), cosine, 2 / pi, 2 / pi)
-
-
-SECTION_7 = Claim(
-    id="manifold.section-7",
-    title="The embedding on its own generalises late",
-    locator="Section 7.4.1",
-    statement=(
-        "p = 37, d_h = 512, ReLU, f_s = 0.7, η = 0.001, T = 5000, five starts: though the training loss is exactly "
-        "zero throughout, test accuracy is not better than guessing for the first 500 steps and perfect after about "
-        "2000."
-    ),
-    check=delayed_generalisation,
-    tolerance=500,
-    tolerance_reason="'about 2000' is read as the median of the seeds to the nearest thousand; single seeds spread",
-)
-
-FIGURE_4 = Claim(
-    id="manifold.figure-4",
-    title="The embedding becomes circles in orthogonal planes",
-    locator="Figure 4, Section 7.4.2",
-    statement=(
-        "Generalisation emerges after about 1000 steps. The norms of Re F_k and Im F_k equalise (equally sized circles "
-        "of perfect aspect ratio), the features become orthogonal, and their absolute values similar for the same "
-        "frequency and dissimilar for different ones (each circle uses its own hidden units)."
-    ),
-    check=circles,
-    tolerance=HALF,
-    tolerance_reason="the caption gives no numbers: at the end less than half is left of each, in every run",
-)

@@ -2,16 +2,12 @@
 
 import functools
 
-from firstlight.claims._claim import Claim, Outcome, Setting
+import numpy as np
 
-CLOSE = 1e-8
-"""How far a solved trajectory may be from its closed form."""
-
-FIRST_ORDER = 0.05
-"""How far the distances from the constrained flow, over λ, may be apart at two λ: the next order in λ."""
-
-SETTLED, ORIGIN = 1e-4, 1e-3
-"""How far the runs may be from where they end, at the plane and at the cross."""
+from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.manifold.tolerances import END_OF_CROSS, END_OF_PLANE, FIRST_ORDER, SOLVED
+from firstlight.records import figure
+from firstlight.theories import manifold
 
 _LAMBDAS = (0.01, 0.1, 0.2)
 _LAMBDA = 0.05
@@ -25,10 +21,6 @@ def _solved(points: int):
 
     Of the hyperbola the last rows start on it, one for each of two small λ.
     """
-    import numpy as np
-
-    from firstlight.theories import manifold
-
     toys = manifold.lemmas.TOYS
     times = np.concatenate([[0.0], np.geomspace(1e-3, 400.0, points)])
     starts = {name: np.array(toy.starts) for name, toy in toys.items()}
@@ -46,11 +38,6 @@ def _points(setting: Setting) -> int:
 
 def grokking_addition(setting: Setting) -> Outcome:
     """Figure 1: solved trajectories against the closed form, train and test loss over time."""
-    import numpy as np
-
-    from firstlight.records import figure
-    from firstlight.theories import manifold
-
     seed = setting.seeds_or((0,))[0]
     lams, w0 = np.array(_LAMBDAS), np.array(manifold.lemmas.TOYS["addition"].starts[0])
     times, paths = _solved(_points(setting))
@@ -86,7 +73,7 @@ def grokking_addition(setting: Setting) -> Outcome:
     ]
     caption = "Zero training loss first, then down the norm along it; a smaller λ ends lower and takes longer."
     shown = figure.panels(panels, title="Addition from 1 + 1 = 2", caption=caption)
-    close = measured["largest distance from the closed form"] <= CLOSE and np.abs(train[-1] - floors).max() <= CLOSE
+    close = measured["largest distance from the closed form"] <= SOLVED and np.abs(train[-1] - floors).max() <= SOLVED
     return Outcome(
         "holds" if close and later and ordered else "fails",
         measured,
@@ -99,11 +86,6 @@ def grokking_addition(setting: Setting) -> Outcome:
 
 def straight_to_least_norm(setting: Setting) -> Outcome:
     """Figure 2: along the plane Σw = 3 every run heads straight for (1, 1, 1)."""
-    import numpy as np
-
-    from firstlight.records import figure
-    from firstlight.theories import manifold
-
     toy, lam = manifold.lemmas.TOYS["three numbers"], _LAMBDA
     starts = np.array(toy.starts)
     times, paths = _solved(_points(setting))
@@ -134,9 +116,9 @@ def straight_to_least_norm(setting: Setting) -> Outcome:
         title="Addition of three numbers and the zero-loss plane",
         caption=f"λ = {lam}. First to the plane w₁ + w₂ + w₃ = 3, then straight to its point of least norm, (1, 1, 1).",
     )
-    holds = measured["largest distance from the closed form"] <= CLOSE and turn.max() <= CLOSE
+    holds = measured["largest distance from the closed form"] <= SOLVED and turn.max() <= SOLVED
     return Outcome(
-        "holds" if holds and measured["end, distance from k/(k+λ)·(1, 1, 1)"] < SETTLED else "fails",
+        "holds" if holds and measured["end, distance from k/(k+λ)·(1, 1, 1)"] < END_OF_PLANE else "fails",
         measured,
         dict.fromkeys(measured, 0.0),
         evidence="The paper does not print its four starts nor λ; these are ours.",
@@ -146,11 +128,6 @@ def straight_to_least_norm(setting: Setting) -> Outcome:
 
 def curved_singular_and_kinked(setting: Setting) -> Outcome:
     """Figure 3: invariants, the singular origin, and the leaky ReLU in closed form."""
-    import numpy as np
-
-    from firstlight.records import figure
-    from firstlight.theories import manifold
-
     lam, (times, solved) = _LAMBDA, _solved(_points(setting))
     w, order = _hyperbola(times, solved["hyperbola"])
     paths = {"hyperbola": w, **{name: solved[name] for name in ("cross", "leaky addition")}}
@@ -173,13 +150,13 @@ def curved_singular_and_kinked(setting: Setting) -> Outcome:
         "the origin is singular": bool(origin.is_singular),
     }
     exact = ["w₁² − w₂² against its law e^{−4λt}", "constrained flow on the hyperbola against its closed form"]
-    holds = all(measured[key] <= CLOSE for key in [*exact, "leaky ReLU against its closed form"])
+    holds = all(measured[key] <= SOLVED for key in [*exact, "leaky ReLU against its closed form"])
     holds &= max(order.values()) <= (1 + FIRST_ORDER) * min(order.values())
     ends = measured["end of the runs at the cross, |w|"]
     panels = [_picture(name, path) for name, path in paths.items()]
     caption = f"λ = {lam}; dashed: zero loss. Centre: every run ends at the singular point."
     return Outcome(
-        "holds-as-corrected" if holds and ends < ORIGIN and measured["the origin is singular"] else "fails",
+        "holds-as-corrected" if holds and ends < END_OF_CROSS and measured["the origin is singular"] else "fails",
         measured,
         dict.fromkeys([*exact, "leaky ReLU against its closed form"], 0.0) | {"the origin is singular": True},
         evidence=(
@@ -193,10 +170,6 @@ def curved_singular_and_kinked(setting: Setting) -> Outcome:
 
 
 def _constrained_error() -> float:
-    import numpy as np
-
-    from firstlight.theories import manifold
-
     tau = np.linspace(0.0, 2.0, 21)
     zero_set, start = manifold.lemmas.TOYS["hyperbola"].zero_set, np.array(_ON_THE_HYPERBOLA)
     solved = manifold.constrained_flow(zero_set, start, tau)
@@ -205,10 +178,6 @@ def _constrained_error() -> float:
 
 def _hyperbola(times, path):
     """The runs drawn, and sup_t ‖θ_λ(t) − θ_constrained(λt)‖/λ for the two small λ: equal when the distance is O(λ)."""
-    import numpy as np
-
-    from firstlight.theories import manifold
-
     start, order = np.array(_ON_THE_HYPERBOLA), {}
     for lam, own in zip(_SMALL, np.moveaxis(path, 1, 0)[-len(_SMALL) :], strict=True):
         far = np.linalg.norm(own - manifold.lemmas.hyperbola(start, lam * times), axis=1)
@@ -217,10 +186,6 @@ def _hyperbola(times, path):
 
 
 def _picture(name: str, path):
-    import numpy as np
-
-    from firstlight.records import figure
-
     series = [figure.Series(f"run {i + 1}", *path[:, i].T) for i in range(path.shape[1])]
     half = np.geomspace(0.3, 3.3, 60)
     sets = {
@@ -234,51 +199,3 @@ def _picture(name: str, path):
     series = [figure.Series("zero loss", x, y, style="dashed"), *series]
     titles = {"hyperbola": "w₁w₂ = 1", "cross": "w₁w₂ = 0", "leaky addition": "leaky ReLU(w₁ + w₂) = 2"}
     return figure.curves(series, x="w₁", y="w₂", title=titles[name])
-
-
-_EXACT = "the solver's tolerances are 1e-11 relative and 1e-13 absolute per step, over hundreds of steps"
-
-FIGURE_1 = Claim(
-    id="manifold.figure-1",
-    title="A linear model groks addition from one sample",
-    locator="Figure 1, Section 3.1",
-    statement=(
-        "ŷ = w₁x₁ + w₂x₂ trained on 1 + 1 = 2 from (−1, 1) with λ ∈ {0.01, 0.1, 0.2}: zero loss is reached fast, near "
-        "(0, 2), then learning follows the norm to (1, 1); the loss is lower for smaller λ, and generalisation slower."
-    ),
-    check=grokking_addition,
-    tolerance=CLOSE,
-    tolerance_reason=_EXACT,
-)
-
-FIGURE_2 = Claim(
-    id="manifold.figure-2",
-    title="Straight to the least norm on the zero-loss plane",
-    locator="Figure 2, Section 3.2",
-    statement=(
-        "A three-weight linear model trained on 1 + 1 + 1 = 3 first converges to the zero-loss plane, then moves "
-        "directly towards the solution of least norm, from every start."
-    ),
-    check=straight_to_least_norm,
-    tolerance={"closed form": CLOSE, "end": SETTLED},
-    tolerance_reason=_EXACT + "; the runs end at λt = 20",
-)
-
-FIGURE_3 = Claim(
-    id="manifold.figure-3",
-    title="Curved, singular and non-smooth zero-loss sets",
-    locator="Figure 3, Section 3.3",
-    statement=(
-        "Training follows a curved zero-loss set (left), one with a singular point (centre) and one with a kink "
-        "(right). Singular points form a null set, so the probability of meeting one in training is exactly zero."
-    ),
-    corrected=(
-        "Left, w₁² − w₂² decays exactly as e^{−4λt} and training stays within O(λ) of the constrained flow; right, "
-        "each coordinate is piecewise exponential. Centre, every run ends at the singular point."
-    ),
-    counterexample="On w₁w₂ = 0 the origin is singular and has the least norm: all four runs end within 1e-3 of it.",
-    check=curved_singular_and_kinked,
-    expected_verdict="holds-as-corrected",
-    tolerance={"closed form": CLOSE, "distances over λ, relative": FIRST_ORDER, "end at the cross": ORIGIN},
-    tolerance_reason=_EXACT + "; distances have corrections of the next order in λ; the runs end at λt = 20",
-)
