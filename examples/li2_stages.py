@@ -26,7 +26,7 @@ record = runs.run(spec, progress="off")
 print("After: ", record.summary["li2"]["story"])
 
 for stage in li2.stages(record).stages:
-    span = f"{stage.name:>12}, steps {stage.start} to {stage.end} (confidence {stage.confidence:.2f})"
+    span = f"{stage.name:>12}, {spec.clock}s {stage.start} to {stage.end} (confidence {stage.confidence:.2f})"
     print(f"{span}: {stage.evidence}")
 
 if __name__ == "__main__":

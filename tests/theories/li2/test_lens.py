@@ -169,7 +169,8 @@ def test_purity_and_rule_are_told_against_chance():
     told = li2.LENSES[0].summarise(_record("A4", table))
     assert told["learned_irreps"] == 0
     assert told["chance_purity"] == pytest.approx(0.75, abs=0.01)
-    assert "a node is 76% one irrep (75% by chance), and no irrep rules more nodes than by chance" in told["story"]
+    assert "The strongest irrep of a hidden unit holds 76% of its weights (75% by chance)" in told["story"]
+    assert "no irrep dominates more hidden units than chance would give" in told["story"]
     assert (content > 0.5).any(1).mean() > 0.9
 
 

@@ -43,7 +43,7 @@ def test_features_are_the_maxima_of_the_energy(name):
     assert [energy for _, energy in told.features] == sorted((e for _, e in told.features), reverse=True)
     assert not told.wide_enough
     assert told.nodes > 10
-    assert "K = 10 leaves no room" in told.story or "10 nodes may not suffice" in told.story
+    assert "K = 10 leaves no room" in told.story or "10 hidden units may not suffice" in told.story
     assert "relu has its own" in told.story
 
 

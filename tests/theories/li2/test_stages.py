@@ -62,7 +62,7 @@ def test_runs_with_decay_go_through_three_stages_and_those_without_stall(activat
         assert "did not generalise" in found.verdict
         assert [stage.name for stage in found.stages] == ["lazy", "independent", "stalled"]
         assert abs(record.table["li2.alignment"][-1]) < 0.2
-        assert record.summary["li2"]["story"].startswith("Li₂: no grokking: memorised at step")
+        assert record.summary["li2"]["story"].startswith("Li₂: no grokking: memorised at epoch")
 
 
 def test_the_lens_draws_a_run(tmp_path):
@@ -159,5 +159,5 @@ def test_the_example_groks_s4(capsys):
     runpy.run_path(str(Path(__file__).parents[3] / "examples" / "li2_stages.py"))
     told = capsys.readouterr().out
     assert "expect grokking through three stages" in told
-    assert "Li₂: grokking: memorised at step" in told
-    assert "interactive, steps" in told
+    assert "Li₂: grokking: memorised at epoch" in told
+    assert "interactive, epochs" in told

@@ -1,4 +1,4 @@
-"""What to expect of a run before it is trained: one decision, from which stages and story follow."""
+"""Forecast a run before training: one decision, from which stages and story follow."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -28,26 +28,29 @@ half of the runs generalised at c = 3.2 on Z7, 2.8 on Z11, Z17, Z23 and Z31 (1.8
 at 3.1 on D5, 4.3 on A4 and 3.7 on S4 (1.5, 2.0, 1.5 times); the paper's 13 to 16 % on Z127 are 1.04 times."""
 
 SPREAD, FAR = 0.15, 0.2
-"""Relative uncertainty of the boundary of networks: seeds, width, rate, length; and what is added, in quadrature, where
-the group is not cyclic, and where its order lies outside the measured ones."""
+"""Relative uncertainty of the boundary of networks (seeds, width, rate, length), and the extra uncertainty, added in
+quadrature, of a group that is not cyclic or whose order lies outside the measured range."""
 
 COLLAPSE = {2: (0.75, 0.2), 1: (1.4, 0.4)}
-"""The η above which decay kills all features, by the degree of σ, and its relative error.
+"""The η above which decay removes all features, by the degree of σ, and its relative error.
 
 Measured as in `TRAINED` by raising the decay, for x²: 0.63 on Z11, 0.75 on Z19 (K = 192 and 768 alike), 0.65, 0.72
 and 0.94 on Z31 with a quarter, half and nine tenths of the pairs, 0.84 on A4; for relu 1.05 on Z11 and between 1.35 and
-4 on Z19. Both layers decay, so that neither K c₁, which sets the scale of Stage I, nor n has much part in it."""
+4 on Z19. Both layers decay, so that neither K c₁, which sets the scale of Stage I, nor n matters much."""
 _COLLAPSE_ELSEWHERE = (1.0, 0.5)
 
 SLOW, PACE, SLOWER = 1.0, 3.8, 0.6
-"""Generalising takes about 3.8/rate · (ηK)^−0.6 epochs of Adam, so that runs with ηK below 1 are said to stall.
+"""Generalising takes about 3.8/rate · (ηK)^−0.6 epochs of Adam; a run with ηK below 1 is forecast to stall.
 
 Measured on Z19 with K = 192 and 768 for ηK from 2 to 90, within a factor of 1.3 for x²; relu takes 1.7 times as
 long. A wider layer is faster, where η/(Kc₁ + η)² of Lemma 1, for gradient flow on frozen features, would be slower."""
 
 NARROW = 0.25
-"""Share of `nodes_needed` at which half of the runs still find room: between 0.25 and 0.33 on Z19, near 0.25 on Z31,
+"""Share of `nodes_needed` at which half of the runs still generalise: between 0.25 and 0.33 on Z19, near 0.25 on Z31,
 between 0.12 and 0.25 on S4."""
+
+EPOCHS_FACTOR = 2.0
+"""A network should generalise within this factor of `Prediction.epochs`: 15 of 20 unseen runs did."""
 
 STAGES = {
     "grokking": ("lazy", "independent", "interactive"),
@@ -59,22 +62,28 @@ STAGES = {
 
 @dataclass(frozen=True)
 class Prediction:
-    """What Li₂ expects of a run.
+    """The forecast of Li₂ for a run.
 
     **Attributes:**
 
-    - `boundary`: samples n₅₀ at which half of the runs should generalise, with `low` and `high` (one σ).
+    - `group`: the name of the group.
+    - `samples`: n, the number of training pairs.
+    - `boundary`: number of pairs n₅₀ at which half of the runs should generalise.
+    - `low`, `high`: `boundary` minus and plus one standard error.
     - `margin`: n/n₅₀.
-    - `chances`: of each thing that generalising needs: "samples" above the boundary, decay not too "strong" and not
-      too "weak", "width", an "activation" with a cross term, "test rows" to generalise to.
-    - `probability`: that the run generalises, their product; NaN if there are no test rows.
+    - `chances`: the probability of each condition for generalising: "samples" above the boundary, decay not too
+      "strong" and not too "weak", enough "width", an "activation" with a cross term, "test rows" to generalise to.
+    - `probability`: that the run generalises, the product of `chances`; NaN if there are no test rows.
     - `outcome`: "grokking", "memorising", "stalling" or "nothing" (the training set is not learned), decided by the
-      least of the chances; `stages` are those to expect with it.
-    - `features`: the irreps with their E* (σ = x², unit nodes), largest first.
-    - `nodes`: hidden nodes that suffice to reconstruct the target from such features, and whether K is enough.
-    - `epochs`: in which Adam with the given rate should generalise; infinite where it should not. Of 20 runs that the
-      constants had not seen, 15 came within a factor of two, those near the boundary up to six times later.
-    - `story`: what of all this matters, in words.
+      smallest of the chances.
+    - `stages`: the stages to expect with this outcome.
+    - `features`: the irreps with their E* (σ = x², hidden units of norm 1), largest first.
+    - `nodes`: number of hidden units that suffice to reconstruct the target from such features.
+    - `wide_enough`: whether K is at least `nodes`.
+    - `epochs`: after which Adam with the given rate should generalise; infinite if it should not, NaN without decay.
+      Of 20 runs that the constants had not seen, 15 came within `EPOCHS_FACTOR`; runs near the boundary took up to
+      six times as long.
+    - `story`: the forecast in words.
     """
 
     group: str
@@ -95,7 +104,7 @@ class Prediction:
 
 
 def measured_constant(order: int) -> float:
-    """The entry of `MEASURED_CONSTANTS` for Z_M, found anew: 12 maxima of each of 5 draws, 8 bisections.
+    """Compute the entry of `MEASURED_CONSTANTS` for Z_M again: 12 maxima of each of 5 draws, 8 bisections.
 
     >>> measured_constant(7) == MEASURED_CONSTANTS[7]
     True
@@ -105,7 +114,7 @@ def measured_constant(order: int) -> float:
 
 
 def boundary_constant(group: Group) -> tuple[float, float]:
-    """c = n₅₀/(M ln M) of trained networks and its relative standard error.
+    """Return c = n₅₀/(M ln M) of trained networks and its relative standard error.
 
     c is `MEASURED_CONSTANTS`, interpolated in ln M, times the extra factor that trained networks need.
 
@@ -117,8 +126,8 @@ def boundary_constant(group: Group) -> tuple[float, float]:
     M = group.order
     cyclic = group.is_abelian and len(group.abelian_moduli) == 1
     c = float(np.interp(log(M), np.log(orders), values)) * (1 + TRAINED / M) * (1 if group.is_abelian else NON_ABELIAN)
-    unsure = [SPREAD, 0 if cyclic else FAR, 0 if orders[0] <= M <= orders[-1] else FAR]
-    return c, sqrt(sum(e**2 for e in unsure))
+    errors = [SPREAD, 0 if cyclic else FAR, 0 if orders[0] <= M <= orders[-1] else FAR]
+    return c, sqrt(sum(e**2 for e in errors))
 
 
 def predict(
@@ -130,17 +139,23 @@ def predict(
     *,
     learning_rate: float = 1e-3,
 ) -> Prediction:
-    """The stages and features to expect of a two-layer network on n pairs of a group, before training it.
+    """Forecast stages and features of a two-layer network on n pairs of a group, before training.
 
-    The boundary is c M ln M with c from `boundary_constant`, η the ridge of J = ½‖P₁⊥(Y − FV)‖² + (η/2)‖V‖²
-    (`decay_ridge` converts a weight decay), which W feels too. Where decay, width or activation rule features out,
-    the number of samples does not help. The constants of this module were measured on small groups trained by Adam.
+    The boundary is c M ln M with c from `boundary_constant`. η is the ridge of J = ½‖P₁⊥(Y − FV)‖² + (η/2)‖V‖²
+    (`decay_ridge` converts a weight decay); W decays too. If decay, width or activation rule features out, more samples
+    do not help. The constants of this module were measured on small groups trained by Adam.
 
-    **Arguments:** `group` or its name; `n` training pairs; `K` hidden nodes; `eta` ≥ 0; `activation` by name;
-    `learning_rate` of Adam, for `epochs`.
+    **Arguments:**
 
-    >>> told = predict("Z71", n=2016, K=2048, eta=0.2)
-    >>> told.margin > 1.5, told.stages
+    - `group`: a group or its name.
+    - `n`: number of training pairs.
+    - `K`: number of hidden units.
+    - `eta`: η ≥ 0.
+    - `activation`: name of σ.
+    - `learning_rate`: of Adam, for `epochs`.
+
+    >>> forecast = predict("Z71", n=2016, K=2048, eta=0.2)
+    >>> forecast.margin > 1.5, forecast.stages
     (True, ('lazy', 'independent', 'interactive'))
     >>> predict("Z71", n=2016, K=2048, eta=0.0).stages
     ('lazy', 'stalled')
@@ -150,7 +165,7 @@ def predict(
     M, sigma = group.order, named_activation(activation)
     c, error = boundary_constant(group)
     n50, nodes = c * M * log(M), nodes_needed(group)
-    found = tuple(sorted(((m.component.label, m.energy) for m in maxima(group)), key=lambda pair: -pair[1]))
+    irreps = tuple(sorted(((m.component.label, m.energy) for m in maxima(group)), key=lambda pair: -pair[1]))
     chances = {
         "activation": 0.0 if c1_group_table(activation) < 1e-9 else 1.0,
         "strong": _not_too_strong(eta, sigma.homogeneity),
@@ -159,27 +174,27 @@ def predict(
         "samples": _above(n / n50, error),
         "test rows": 0.0 if n == M * M else 1.0,
     }
-    outcome, why = _decide(chances)
+    outcome, why = decide(chances)
     generalises = outcome == "grokking"
     epochs = PACE / learning_rate * (eta * K) ** -SLOWER if generalises and eta > 0 else nan if generalises else inf
-    told = Prediction(
-        group.name,
-        int(n),
-        n50,
-        n50 * exp(-error),
-        n50 * exp(error),
-        n / n50,
-        chances,
-        nan if n == M * M else prod(chances.values()),
-        outcome,
-        STAGES[outcome],
-        found,
-        nodes,
-        nodes <= K,
-        epochs,
-        "",
+    forecast = Prediction(
+        group=group.name,
+        samples=int(n),
+        boundary=n50,
+        low=n50 * exp(-error),
+        high=n50 * exp(error),
+        margin=n / n50,
+        chances=chances,
+        probability=nan if n == M * M else prod(chances.values()),
+        outcome=outcome,
+        stages=STAGES[outcome],
+        features=irreps,
+        nodes=nodes,
+        wide_enough=nodes <= K,
+        epochs=epochs,
+        story="",
     )
-    return _with_story(told, why, error, K, sigma)
+    return _with_story(forecast, why, error, K, sigma)
 
 
 def _check(group: Group, n: int, K: int, eta: float) -> None:
@@ -188,26 +203,26 @@ def _check(group: Group, n: int, K: int, eta: float) -> None:
     whole = all(isinstance(x, Integral) and not isinstance(x, bool) for x in (n, K))
     if not (whole and 0 < n <= M * M and K >= 1 and isfinite(eta) and eta >= 0):
         raise ValueError(
-            f"a run on {group.name} has 1 to {M * M} samples and K ≥ 1 nodes, both whole, and a finite eta ≥ 0, "
+            f"a run on {group.name} has 1 to {M * M} samples and K ≥ 1 hidden units, both whole, and a finite eta ≥ 0, "
             f"got n = {n}, K = {K}, eta = {eta}"
         )
 
 
 def _above(ratio: float, error: float) -> float:
-    """The chance that what is measured with a relative error lies below: that ln(ratio) + N(0, error²) > 0."""
+    """Return the probability that ln(ratio) + N(0, error²) > 0: that a level known to `error` lies below."""
     return 0.5 * (1 + erf(log(ratio) / error / sqrt(2)))
 
 
 def _not_too_strong(eta: float, q: int | None) -> float:
-    """The chance that features outlast the decay."""
+    """Return the probability that features survive the decay."""
     edge, error = COLLAPSE.get(q or 0, _COLLAPSE_ELSEWHERE)
     return 1.0 if eta == 0 else _above(edge / eta, error)
 
 
 def _not_too_weak(eta: float, n: int, K: int) -> float:
-    """The chance that G_F stays long enough; without decay, that V cannot fit alone.
+    """Return the probability that G_F lasts long enough; without decay, that V alone cannot fit the data.
 
-    On Z19 without decay 270 samples were generalised by 24, 36 and 60 nodes; 234 were not by 192.
+    On Z19 without decay, 24, 36 and 60 hidden units generalised from 270 samples; 192 did not from 234.
     """
     without = _above(n / (2.5 * K), 0.5) if n > K else 0.0
     return max(without, _above(eta * K / SLOW, 1.0) if eta > 0 else 0.0)
@@ -222,38 +237,38 @@ _FAILURES = {
 }
 
 
-def _decide(chances: Mapping[str, float]) -> tuple[str, str]:
-    """The outcome and what decided it: the least of the chances, if together they fall short of one half."""
-    known = {name: chances[name] for name in _FAILURES}
-    if prod(known.values()) >= 0.5:
+def decide(chances: Mapping[str, float]) -> tuple[str, str]:
+    """Return the outcome and the condition that decided it: the smallest chance, if their product is below one half."""
+    conditions = {name: chances[name] for name in _FAILURES}
+    if prod(conditions.values()) >= 0.5:
         return "grokking", "" if chances["test rows"] else "test rows"
-    why = min(known, key=lambda name: known[name])
+    why = min(conditions, key=lambda name: conditions[name])
     return _FAILURES[why], why
 
 
-def _with_story(told: Prediction, why: str, error: float, K: int, sigma: Activation) -> Prediction:
-    place = (
-        f"{told.group}, n = {told.samples}: {told.margin:.2f} times the boundary of {told.boundary:.0f} "
-        f"± {100 * error:.0f} % samples"
+def _with_story(forecast: Prediction, why: str, error: float, K: int, sigma: Activation) -> Prediction:
+    margin = (
+        f"{forecast.group}, n = {forecast.samples}: {forecast.margin:.2f} times the boundary of "
+        f"{forecast.boundary:.0f} ± {100 * error:.0f} % samples"
     )
-    best = ", ".join(f"{label} (E* = {energy:.3g})" for label, energy in told.features[:3])
-    more = f" and {len(told.features) - 3} more" if len(told.features) > 3 else ""
+    best = ", ".join(f"{label} (E* = {energy:.3g})" for label, energy in forecast.features[:3])
+    more = f" and {len(forecast.features) - 3} more" if len(forecast.features) > 3 else ""
     ends = {
         "": f"expect grokking through three stages, with the irreps {best}{more}",
         "test rows": f"there are no test rows, so nothing to grok; expect the irreps {best}{more}",
         "activation": f"σ = {sigma.name} has no cross term, so E vanishes over the table and no feature can be learned",
         "strong": "the decay outweighs every feature: weights shrink to zero, and the training set is not learned",
         "weak": (
-            "the decay is too weak: G_F all but vanishes once V has fitted random features, so memorising and no "
-            "grokking are to be expected, or only very late"
+            "the decay is too weak: G_F nearly vanishes once V has fitted random features; expect memorisation and no "
+            "grokking, or grokking only very late"
         ),
-        "width": f"K = {K} leaves no room for features, {told.nodes} of which write the table; expect no grokking",
+        "width": f"K = {K} leaves no room for the {forecast.nodes} features that write the table; expect no grokking",
         "samples": "expect features that memorise and no grokking",
     }
-    story = f"{place}; {ends[why]}"
-    story += "." if why == "test rows" else f" (probability {max(told.probability, 1 - told.probability):.2f})."
+    story = f"{margin}; {ends[why]}"
+    story += "." if why == "test rows" else f" (probability {max(forecast.probability, 1 - forecast.probability):.2f})."
     if sigma.polynomial is None or len(sigma.polynomial) != 3:
         story += f" Energies are those of x²; {sigma.name} has its own."
-    if not told.wide_enough and why != "width":
-        story += f" {K} nodes may not suffice: {told.nodes} are needed when each is a pure feature."
-    return replace(told, story=story)
+    if not forecast.wide_enough and why != "width":
+        story += f" {K} hidden units may not suffice: {forecast.nodes} are needed when each is a pure feature."
+    return replace(forecast, story=story)
