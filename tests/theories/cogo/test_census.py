@@ -111,11 +111,11 @@ def test_the_observable_says_what_the_census_says(trained):
     np.testing.assert_allclose(row["cogo.a0kk"], np.abs(np.sum(terms, axis=1)), rtol=0, atol=error)
 
 
-def test_the_lens_tells_and_refuses():
+def test_the_lens_summarises_and_refuses():
     spec = {"model": {"width": 32}, "steps": 20, "lenses": ["cogo"]}
     record = runs.run(spec_from_mapping(spec | {"task": {"group": "Z5"}}), progress="off")
     assert sum(record.summary["cogo"][f"order_{n}"] for n in (0, 4, 6, "other")) == 2
-    assert "Σ r_kkk is" in record.summary["cogo"]["story"]
+    assert "potentials of matching frequencies sum to" in record.summary["cogo"]["story"]
     assert len(runs.figure_data(record)) >= 4
     for change, reason in [({"task": {"group": "S3"}}, "needs an Abelian group, and S3 is not one")]:
         with pytest.raises(ValueError, match=reason):

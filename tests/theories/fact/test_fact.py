@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from firstlight import features, models, runs, tasks
-from firstlight.records import spec_from_mapping
+from firstlight.records import Table, spec_from_mapping
 from firstlight.theories import fact
 from firstlight.theories.fact import _lens as lens
+from firstlight.theories.fact import _observe as observe
 from firstlight.theories.fact import _separation as separation
 from firstlight.theories.fact import _thin as thin
 from tests.tolerances import rounding
@@ -131,7 +132,7 @@ def test_layers_are_aligned_in_their_smaller_side_as_they_are_written_out(shape)
     W, G = rng.standard_normal(shape), rng.standard_normal(shape)
     delta, slope = rng.standard_normal((2, 20, shape[1]))
     with jax.enable_x64(True):
-        found = {key: float(value) for key, value in lens._aligned(*map(jnp.asarray, (W, G, delta, slope))).items()}
+        found = {key: float(value) for key, value in observe.aligned(*map(jnp.asarray, (W, G, delta, slope))).items()}
     nfm, unit = features.nfm(W), features.fact(W, G, 1.0)
     written = {
         "fact": unit,
@@ -144,16 +145,64 @@ def test_layers_are_aligned_in_their_smaller_side_as_they_are_written_out(shape)
 
 
 def test_the_lens_says_when_fact_cannot_hold(record):
-    def told(**changes):
+    def summary(**changes):
         optimizer = record.spec.optimizer.model_copy(update=changes)
         return lens.summarise(
             record.model_copy(update={"spec": record.spec.model_copy(update={"optimizer": optimizer})})
         )
 
-    assert "Without weight decay" in told(weight_decay=0.0)["story"]
-    assert "decoupled decay of adamw" in told(name="adamw", momentum=None)["story"]
-    assert "below 1: too short" in told(learning_rate=1e-3)["story"]
-    assert "no budget says" in told(name="adam", momentum=None)["story"]
+    assert "Without weight decay" in summary(weight_decay=0.0)["story"]
+    assert "decoupled decay of adamw" in summary(name="adamw", momentum=None)["story"]
+    assert "below 1: too short" in summary(learning_rate=1e-3)["story"]
+    assert "no budget says" in summary(name="adam", momentum=None)["story"]
+
+
+def judged(record, columns=None, **changes):
+    """The verdict on a record with other last alignments or another optimizer."""
+    optimizer = record.spec.optimizer.model_copy(update=changes)
+    spec = record.spec.model_copy(update={"optimizer": optimizer})
+    table = Table(record.table.step, {name: record.table[name] for name in record.table.columns} | (columns or {}))
+    return lens.verdict(record.model_copy(update={"spec": spec, "table": table}))
+
+
+def test_the_verdict_compares_every_layer_with_one(record):
+    verdict = judged(record)
+    assert verdict.agrees == "yes"
+    assert verdict.measured.count("in layer") == 2
+    assert verdict.look_at == lens.figure_data(record)[0].title
+    rows = len(record.table)
+    false = judged(record, {"fact.V.fact": np.full(rows, 0.4)})
+    assert false.agrees == "no"
+    assert "Layer V is not what its loss asks for" in false.sentence
+    assert "0.400 in layer V" in false.measured
+    half = judged(record, {"fact.V.fact": np.full(rows, np.nan)})
+    assert half.agrees == "yes"
+    assert half.measured.endswith("in layer W")
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"weight_decay": 0.0}, "Without weight decay"),
+        ({"name": "adamw", "momentum": None}, "decoupled decay of adamw"),
+        ({"name": "adam", "momentum": None}, "its own step size"),
+        ({"learning_rate": 1e-3}, "below 1: too short"),
+        ({"learning_rate": 1e-2}, "only from 3 on"),
+        ({"batch_size": 4}, "keep the weights moving"),
+        ({"layer_rates": {"W": 0.0}}, "rates of their own"),
+    ],
+)
+def test_without_a_budget_of_coupled_decay_there_is_no_prediction(record, changes, reason):
+    verdict = judged(record, **changes)
+    assert verdict.agrees == "does not apply"
+    assert reason in verdict.sentence
+
+
+def test_weights_that_decayed_to_zero_have_no_features_to_judge(record):
+    undefined = {f"fact.{layer}.fact": np.full(len(record.table), np.nan) for layer in ("W", "V")}
+    assert judged(record, undefined).agrees == "does not apply"
+    empty = record.model_copy(update={"table": Table([0], {"train_loss": [1.0]})})
+    assert lens.verdict(empty) is None
 
 
 def test_agops_of_linear_layers_are_sums_of_gradients_at_their_inputs():

@@ -1,4 +1,4 @@
-"""CoGO's view of a run: how the monomial potentials moved, and how many nodes each frequency took."""
+"""CoGO's view of a run: how the monomial potentials moved, and how many hidden units each frequency took."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,12 +7,22 @@ import numpy as np
 
 from firstlight.flow import Lens
 from firstlight.groups import parse
-from firstlight.records import FigureData, GroupTask, RunRecord, RunSpec, figure
-from firstlight.theories.cogo._frequencies import frequencies
+from firstlight.records import FigureData, GroupTask, RunRecord, RunSpec, TheoryVerdict, figure
+from firstlight.records._learned import LEARNED
+from firstlight.theories.cogo._frequencies import Frequencies, frequencies
 from firstlight.theories.cogo._observe import observe_potentials
 
+TITLE = "Potentials of matching frequencies grow, the others fade"
 
-def _reason_not_applicable(spec: RunSpec) -> str:
+NEAR = 0.1
+"""The relative distance at which the sum of matching potentials counts as optimal; weight decay lowers the sum."""
+
+MOST = 0.5
+"""The share of frequencies that must have the predicted number of hidden units."""
+
+
+def reason_not_applicable(spec: RunSpec) -> str:
+    """Return '' if monomial potentials can be measured in a run, else the reason why not."""
     task, model = spec.task, spec.model
     if not isinstance(task, GroupTask) or task.encoding != "onehot" or task.factors != 2:
         return "it needs a group task of two factors in onehot encoding"
@@ -23,62 +33,131 @@ def _reason_not_applicable(spec: RunSpec) -> str:
     return ""
 
 
-def _summarise(record: RunRecord) -> Mapping[str, Any]:
-    if "cogo.orders" not in record.table:
+def summarise(record: RunRecord) -> Mapping[str, Any]:
+    """Return how many frequencies have 0, 4, 6 or other numbers of hidden units, and the sum of matching potentials."""
+    if not _has_rows(record):
         return {}
-    d = parse(_group(record)).order
     orders = [int(n) for n in record.table["cogo.orders"][-1]]
     counts = {f"order_{n}": orders.count(n) for n in (0, 4, 6)}
     other = len(orders) - sum(counts.values())
-    total, limit = float(record.table["cogo.sum_diagonal"][-1]), (d - 1) / (2 * d)
+    total, limit = float(record.table["cogo.sum_diagonal"][-1]), _limit(_frequencies(record).d)
     story = (
-        f"{counts['order_4']} frequencies have 4 nodes, {counts['order_6']} have 6, {other} another number and "
-        f"{counts['order_0']} none; Σ r_kkk is {total:.3f}, and {limit:.3f} at an optimum"
+        f"{counts['order_4']} frequencies have 4 hidden units, {counts['order_6']} have 6, {other} another number and "
+        f"{counts['order_0']} none. The potentials of matching frequencies sum to {total:.3f}; at zero loss they sum "
+        f"to {limit:.3f}."
     )
     return {**counts, "order_other": other, "orders": orders, "sum_diagonal": total, "limit": limit, "story": story}
 
 
-def _group(record: RunRecord) -> str:
-    return record.spec.task.group if isinstance(record.spec.task, GroupTask) else ""
+def _has_rows(record: RunRecord) -> bool:
+    return "cogo.orders" in record.table and len(record.table) > 0
 
 
-def _figures(record: RunRecord) -> tuple[FigureData, ...]:
+def _frequencies(record: RunRecord) -> Frequencies:
+    task = record.spec.task
+    return frequencies(parse(task.group if isinstance(task, GroupTask) else ""))
+
+
+def _limit(d: int) -> float:
+    """Return Σ_{k≠0} r_kkk at zero loss, where every r_kkk is 1/2d."""
+    return (d - 1) / (2 * d)
+
+
+def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
+    """Return the potentials over time, the hidden units per frequency, and the potential that tells orders apart."""
     table = record.table
-    if "cogo.orders" not in table:
+    if not _has_rows(record):
         return ()
-    f, step = frequencies(parse(_group(record))), table.step
+    f, step, time = _frequencies(record), table.step, figure.time_axis(record.spec)
     orders = table["cogo.orders"][-1]
     names = [f.label(k) for k in f.halves]
     main = figure.curves(
         [
-            figure.Series("Σ r_kkk", step, table["cogo.sum_diagonal"]),
-            figure.Series("other r, root mean square", step, table["cogo.off_diagonal"]),
+            figure.Series("matching frequencies, sum", step, table["cogo.sum_diagonal"]),
+            figure.Series("other frequencies, root mean square", step, table["cogo.off_diagonal"]),
         ],
-        x="step",
+        x=time,
         y="monomial potential",
-        title="The diagonal grows, the rest fades",
-        horizontal={"(d − 1)/2d": (f.d - 1) / (2 * f.d)},
+        title=TITLE,
+        horizontal={"sum at zero loss": _limit(f.d)},
     )
-    nodes = figure.bars(names, {"nodes": orders}, x="frequency", y="nodes", title="Nodes per frequency at the end")
-    series = [figure.Series(f"order {n}", step, _mean(table["cogo.a0kk"], orders == n)) for n in (4, 6) if n in orders]
+    units = figure.bars(
+        names, {"hidden units": orders}, x="frequency", y="hidden units", title="Hidden units per frequency at the end"
+    )
+    series = [
+        figure.Series(f"{n} hidden units", step, _mean(table["cogo.a0kk"], orders == n)) for n in (4, 6) if n in orders
+    ]
     if not series:
-        return main, nodes
-    tell = figure.curves(series, x="step", y="mean |r_a0kk|", title="What tells order 4 from order 6")
-    return main, nodes, tell
+        return main, units
+    caption = "The mean size of r_a0kk, which is zero in blocks of 6 hidden units and not zero in blocks of 4."
+    apart = figure.curves(
+        series, x=time, y="constant potential", title="Frequencies with 4 and with 6 hidden units", caption=caption
+    )
+    return main, units, apart
 
 
 def _mean(column: np.ndarray, chosen: np.ndarray) -> np.ndarray:
     return column[:, chosen].mean(axis=1)
 
 
+def verdict(record: RunRecord) -> TheoryVerdict | None:
+    """Compare a trained network with a global optimizer of the population loss.
+
+    At zero loss the potentials of matching frequencies sum to (d − 1)/2d (Theorem 1). With weight decay the paper finds
+    that most frequencies have 4 or 6 hidden units (2 at frequencies that are their own negative).
+    """
+    if not _has_rows(record):
+        return None
+    if reason := _no_prediction(record):
+        return TheoryVerdict(theory="cogo", agrees="does not apply", sentence=reason)
+    f, orders = _frequencies(record), [int(n) for n in record.table["cogo.orders"][-1]]
+    total, limit = float(record.table["cogo.sum_diagonal"][-1]), _limit(f.d)
+    regular = sum(n in ((2,) if k in f.real else (4, 6)) for k, n in zip(f.halves, orders, strict=True))
+    share = regular / len(orders)
+    summed = abs(total - limit) <= NEAR * limit
+    counted = share >= MOST or not record.spec.optimizer.weight_decay
+    near = "near" if summed else "far from"
+    sentence = (
+        f"The potentials of matching frequencies sum to {total:.3f}, {near} the {limit:.3f} of a global optimum; "
+        f"{share:.0%} of the frequencies have the block of hidden units that CoGO crafts."
+    )
+    return TheoryVerdict(
+        theory="cogo",
+        predicted=f"sum of matching potentials {limit:.3f}" + _about_blocks(record.spec),
+        measured=f"sum {total:.3f}; {regular} of {len(orders)} frequencies with 4 or 6 hidden units",
+        agrees="yes" if summed and counted else "no",
+        sentence=sentence,
+        look_at=TITLE,
+    )
+
+
+def _about_blocks(spec: RunSpec) -> str:
+    # Without weight decay nothing prefers small blocks: any product with a ring unit has zero loss too (Corollary 1).
+    return "; most frequencies with 4 or 6 hidden units" if spec.optimizer.weight_decay else ""
+
+
+def _no_prediction(record: RunRecord) -> str:
+    """Return '' if the network is near a global optimizer, else the reason why CoGO says nothing of it."""
+    table = record.table
+    if record.spec.loss.kind != "mse":
+        return "CoGO is about the squared error, and this run minimises another loss."
+    if not (np.isfinite(table["cogo.sum_diagonal"][-1]) and np.isfinite(table["cogo.orders"][-1]).all()):
+        return "The training diverged, so there is no network to compare."
+    column = "test_accuracy" if "test_accuracy" in table else "train_accuracy"
+    if column not in table or not float(table[column][-1]) >= LEARNED:
+        return "CoGO describes networks that solve the whole task, and this network does not solve it yet."
+    return ""
+
+
 LENSES: tuple[Lens, ...] = (
     Lens(
         name="cogo",
-        title="Monomial potentials and nodes per frequency",
+        title="Monomial potentials and hidden units per frequency",
         observables=(observe_potentials,),
-        reason_not_applicable=_reason_not_applicable,
-        summarise=_summarise,
-        figure_data=_figures,
+        reason_not_applicable=reason_not_applicable,
+        summarise=summarise,
+        figure_data=figure_data,
+        verdict=verdict,
     ),
 )
-"""What `runs` collects."""
+"""The lens that `runs` collects."""

@@ -1,4 +1,4 @@
-"""A training run seen by FACT: how each layer's features align with what its loss asks for, and if they can yet."""
+"""FACT's view of a run: how far each layer's features are what its loss asks for, and whether they can be yet."""
 
 import math
 from collections.abc import Mapping
@@ -7,68 +7,24 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from firstlight import features, flow
-from firstlight.models import named_parameters
-from firstlight.records import FigureData, RunRecord, RunSpec, figure
-from firstlight.theories.fact._networks import output_cotangents, weight_matrices
-from firstlight.theories.fact._thin import Thin
+from firstlight.records import FigureData, RunRecord, RunSpec, TheoryVerdict, figure
+from firstlight.theories.fact._observe import observe_alignments
 
 MEASURES = {"fact": "FACT", "symmetrised": "√FACT·FACTᵀ", "agop": "√AGOP", "enfa": "√eNFA"}
 
-LARGEST = 512
-"""Roots are taken of layers whose smaller side is at most this: they cost its cube, whatever the other side."""
+TITLE = "Features against what the loss asks for"
 
+ALIGNED = 0.95
+"""The alignment from which a layer's features count as FACT."""
 
-def observe(ctx: flow.Context) -> dict[str, Array]:
-    """Pearson's correlation of every measure with WWᵀ, per layer, and ⟨λ·FACT, WWᵀ⟩/‖WWᵀ‖².
-
-    Alignments do not depend on λ, which an observable does not know; AGOP is that of one random ±1 projection of
-    the outputs per sample, without bias.
-    """
-    gradients = named_parameters(ctx.gradients)
-    outputs, pull = output_cotangents(ctx.model, ctx.train_inputs)
-    (deltas,) = pull(jax.grad(lambda o: flow.objective(o, ctx.train_targets, ctx.loss))(outputs))
-    signs = jax.random.rademacher(jax.random.fold_in(jax.random.key(0), ctx.step), outputs.shape, outputs.dtype)
-    (slopes,) = pull(signs)
-    values: dict[str, Array] = {}
-    for (name, W), delta, slope in zip(weight_matrices(ctx.model).items(), deltas, slopes, strict=True):
-        for key, value in _aligned(W, gradients[name], delta, slope).items():
-            values[f"fact.{name}.{key}"] = value
-    return values
-
-
-def _aligned(
-    W: Float[Array, "d K"], G: Float[Array, "d K"], delta: Float[Array, "n K"], slope: Float[Array, "n K"]
-) -> dict[str, Array]:
-    """The numbers of one layer, its matrices written in the smaller of its two sides' coordinates.
-
-    All of them live in the span of W's columns: with W = QT they are QAQᵀ, or QB where they are not symmetric.
-    """
-    Q, T = jnp.linalg.qr(W) if W.shape[0] > W.shape[1] else (None, W)
-    nfm = Thin(features.nfm(T), Q)
-    unit = Thin(-T @ G.T, Q, one_sided=True)  # FACT with λ = 1
-    values = {"fact": unit.pearson(nfm), "size": unit.inner(nfm) / nfm.inner(nfm)}
-    if len(T) <= LARGEST:
-        values["symmetrised"] = Thin(features.symmetrised(unit.matrix), Q).pearson(nfm)
-        values["agop"] = Thin(_root(slope @ T.T), Q).pearson(nfm)
-        # Gradients of fitted samples are tiny; their scale, which alignment does not see, is taken out first.
-        scaled = delta / jnp.maximum(jnp.max(jnp.abs(delta)), jnp.finfo(delta.dtype).tiny)
-        values["enfa"] = Thin(_root(scaled @ T.T), Q).pearson(nfm)
-    return values
-
-
-def _root(rows: Float[Array, "n r"]) -> Float[Array, "r r"]:
-    return features.matrix_power(features.average_outer_product(rows), 0.5)
-
-
-def _layers(record: RunRecord) -> list[str]:
-    return [c.removeprefix("fact.").removesuffix(".fact") for c in record.table.columns if c.endswith(".fact")]
+ENOUGH = 3.0
+"""The decay budget from which FACT must hold: the initial features then keep a share of e⁻⁶ in a layer's features."""
 
 
 def budget(spec: RunSpec, step: int) -> float:
-    """wd·Σlr/(1 − momentum) after a number of steps; NaN where Adam or Muon rescale a decay in the gradient.
+    """Return wd·Σlr/(1 − momentum) after a number of steps; NaN for Adam and Muon with decay in the gradient.
 
     >>> from firstlight.records import spec_from_mapping
     >>> optimizer = {"name": "sgd", "learning_rate": 0.1, "weight_decay": 0.01}
@@ -85,13 +41,13 @@ def budget(spec: RunSpec, step: int) -> float:
 
 
 def summarise(record: RunRecord) -> Mapping[str, Any]:
-    """The last alignments of every layer, the budget, and in words whether FACT can hold."""
+    """Return the last alignments of every layer, the decay budget, and in words whether FACT can hold."""
     layers = _layers(record)
     if not layers or not len(record.table):
         return {"story": "nothing was recorded"}
     last = {
         layer: {
-            shown: float(record.table[f"fact.{layer}.{key}"][-1])
+            shown: _finite(record.table[f"fact.{layer}.{key}"][-1])
             for key, shown in MEASURES.items()
             if f"fact.{layer}.{key}" in record.table
         }
@@ -99,51 +55,116 @@ def summarise(record: RunRecord) -> Mapping[str, Any]:
     }
     decay = record.spec.optimizer.weight_decay
     spent = budget(record.spec, int(record.table.step[-1]))
-    size = {layer: float(record.table[f"fact.{layer}.size"][-1]) / decay if decay else math.nan for layer in layers}
-    told = ", ".join(f"{layer} {last[layer]['FACT']:.3f}" for layer in layers)
+    size = {layer: _finite(record.table[f"fact.{layer}.size"][-1] / decay) if decay else None for layer in layers}
+    alignments = ", ".join(f"{layer} {_shown(last[layer]['FACT'])}" for layer in layers)
+    outlook = _reason(record.spec, spent) or _long(spent)
     return {
         "alignments": last,
         "size": size,
-        "budget": spent,
-        "story": f"FACT aligns with the weights' features by {told}. {_theory(record.spec, spent)}",
+        "budget": _finite(spent),
+        "story": f"FACT aligns with the weights' features by {alignments}. {outlook}",
     }
 
 
-def _theory(spec: RunSpec, spent: float) -> str:
+def _layers(record: RunRecord) -> list[str]:
+    return [c.removeprefix("fact.").removesuffix(".fact") for c in record.table.columns if c.endswith(".fact")]
+
+
+def _finite(value: Any) -> float | None:
+    """Return a number, or None for a quantity that is not defined (all weights zero, no decay)."""
+    return float(value) if np.isfinite(value) else None
+
+
+def _shown(alignment: float | None) -> str:
+    return "undefined" if alignment is None else f"{alignment:.3f}"
+
+
+def _long(spent: float) -> str:
+    return f"The decay budget is {spent:.3g}: long enough for the features to become FACT if the loss is at rest."
+
+
+def _reason(spec: RunSpec, spent: float) -> str:
+    """Return '' if the run should end with features equal to FACT, else the reason why not."""
     optimizer = spec.optimizer
     if optimizer.weight_decay == 0:
-        return "Without weight decay FACT says nothing of a converged network."
+        return "Without weight decay FACT says nothing about a converged network."
     if not flow.is_coupled(optimizer):
         return f"The decoupled decay of {optimizer.name} has other resting points, so FACT does not describe this run."
     if math.isnan(spent):
-        return f"{optimizer.name} gives each weight a step size of its own, so no budget says how far this run came."
+        return f"{optimizer.name} gives each weight its own step size, so no budget says how far this run came."
     if spent < 1:
-        return f"The budget wd·Σlr is {spent:.2g}, below 1: too short for the features to have become FACT."
-    return f"The budget wd·Σlr is {spent:.3g}: long enough for the features to have become FACT, were the loss at rest."
+        return f"The decay budget is {spent:.2g}, below 1: too short for the features to become FACT."
+    return ""
 
 
 def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
-    """One panel per layer, all measures over the steps."""
-    panels = []
+    """Return one panel per layer with all measures over time."""
+    time, panels = figure.time_axis(record.spec), []
     for layer in _layers(record):
         series = [
             figure.Series(shown, np.asarray(record.table.step), record.table[f"fact.{layer}.{key}"])
             for key, shown in MEASURES.items()
             if f"fact.{layer}.{key}" in record.table
         ]
-        panels.append(figure.curves(series, x="step", y="Pearson correlation with WWᵀ", title=layer))
+        panels.append(figure.curves(series, x=time, y="Pearson correlation with WWᵀ", title=f"Layer {layer}"))
     if not panels or not len(record.table):
         return ()
-    caption = "FACT is 1 at a critical point of the decayed loss; the others are ansätze."
-    return (figure.panels(panels, columns=2, title="Features against what the loss asks for", caption=caption),)
+    caption = "FACT is 1 at a critical point of the loss with weight decay; the other measures are ansätze."
+    return (figure.panels(panels, columns=2, title=TITLE, caption=caption),)
+
+
+def verdict(record: RunRecord) -> TheoryVerdict | None:
+    """Compare the last alignment of every layer with 1, the value at a critical point (Theorem 3.1).
+
+    The prediction needs decay in the gradient and a decay budget of at least 3.
+    """
+    layers = _layers(record)
+    if not layers or not len(record.table):
+        return None
+    last = {layer: float(record.table[f"fact.{layer}.fact"][-1]) for layer in layers}
+    defined = {layer: value for layer, value in last.items() if np.isfinite(value)}
+    spent = budget(record.spec, int(record.table.step[-1]))
+    measured = ", ".join(f"{value:.3f} in layer {layer}" for layer, value in defined.items())
+    if reason := _reason(record.spec, spent) or _no_prediction(record.spec, spent, defined):
+        return TheoryVerdict(theory="fact", measured=measured, agrees="does not apply", sentence=reason, look_at=TITLE)
+    worst = min(defined, key=lambda layer: defined[layer])
+    agrees = defined[worst] >= ALIGNED
+    sentence = (
+        "Every layer's features are what its loss asks for: the weights have come to rest."
+        if agrees
+        else f"Layer {worst} is not what its loss asks for, although weight decay had time to make it so."
+    )
+    return TheoryVerdict(
+        theory="fact",
+        predicted=f"alignment of at least {ALIGNED:g} in every layer (1 at rest)",
+        measured=measured,
+        agrees="yes" if agrees else "no",
+        sentence=sentence,
+        look_at=TITLE,
+    )
+
+
+def _no_prediction(spec: RunSpec, spent: float, defined: Mapping[str, float]) -> str:
+    """Return '' if the alignments of this run can be judged, else the reason why not."""
+    if spent < ENOUGH:
+        return f"The decay budget is {spent:.2g}; only from {ENOUGH:g} on must the features have become FACT."
+    if not defined:
+        return "All weights have decayed to zero or the training diverged, so no layer has features to compare."
+    if any(rate != 1 for rate in spec.optimizer.layer_rates.values()):
+        return "Layers with learning rates of their own have decay budgets of their own, which are not known here."
+    if spec.optimizer.batch_size and spec.optimizer.schedule.shape == "constant":
+        return "Mini-batches at a constant learning rate keep the weights moving, so no single step shows the average."
+    return ""
 
 
 LENSES: tuple[flow.Lens, ...] = (
     flow.Lens(
         name="fact",
         title="Features at convergence",
-        observables=(observe,),
+        observables=(observe_alignments,),
         summarise=summarise,
         figure_data=figure_data,
+        verdict=verdict,
     ),
 )
+"""The lens that `runs` collects."""
