@@ -13,7 +13,7 @@ def test_the_demo_trains_tells_and_writes_a_page(cli, folder):
     assert done.code == exits.OK
     assert "317 of 529 sums a + b mod 23" in done.out
     assert re.search(r"epoch +100: shown sums 100.0%, other sums", done.out)
-    story = re.search(r"memorised at step (\d+), generalised at step (\d+)", done.out)
+    story = re.search(r"memorised at epoch (\d+), generalised at epoch (\d+)", done.out)
     assert story
     memorised, generalised = map(int, story.groups())
     assert memorised < 50 < 100 < generalised

@@ -1,5 +1,6 @@
 """Records are frozen, round-trip through JSON bit for bit, and are known by their content."""
 
+import json
 import pickle
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
 from pydantic import ValidationError
 
 import firstlight.records as records
@@ -18,6 +20,8 @@ from firstlight.records import (
     RunRecord,
     RunSpec,
     Table,
+    TheoryVerdict,
+    figure,
     machine_facts,
     run_id,
     sha256,
@@ -25,6 +29,7 @@ from firstlight.records import (
 )
 from firstlight.records._values import plain
 
+FIGURE = figure.curves([figure.Series("loss", [0, 1], [1.0, 0.5])], x="step", y="loss")
 numbers = st.floats(width=64)
 names = st.text(min_size=1).filter(lambda name: name not in ("step", "__metadata__"))
 values = st.recursive(
@@ -92,6 +97,42 @@ def test_what_is_not_a_number_is_still_a_number_after_json():
     np.testing.assert_array_equal(copy.table["loss"], [np.inf, -np.inf, np.nan])
     assert np.isnan(copy.summary["final"])
     assert copy.summary["worst"] == np.inf
+
+
+@given(arrays(np.float64, array_shapes(min_dims=2, max_dims=2, max_side=4)))
+def test_the_figures_and_verdicts_of_a_run_survive_json(matrix):
+    curve = figure.curves([figure.Series("loss", [0, 1], np.float32([0.1, np.nan]))], x="step", y="loss")
+    shown = (figure.heatmap(matrix, x="a", y="b", value="c"), figure.panels([curve, curve]))
+    verdict = TheoryVerdict(theory="li2", agrees="yes", sentence="Prediction and measurement agree.")
+    record = RunRecord(spec=RunSpec(), status="finished", figures=shown, verdicts=(verdict,))
+    copy = RunRecord.from_json(record.to_json())
+    assert copy == record
+    assert copy.figures == shown
+    assert copy.verdicts == (verdict,)
+    for changed in ({"figures": shown[:1]}, {"verdicts": ()}):
+        assert record.model_copy(update=changed).digest != record.digest
+        assert record.model_copy(update=changed).result_digest == record.result_digest
+
+
+@pytest.mark.parametrize("change", [{"arrays": {}}, {"header": {}}, {"header": None}, {"more": 1}])
+def test_a_figure_that_is_not_whole_is_refused(change):
+    values = json.loads(RunRecord(spec=RunSpec(), status="finished", figures=(FIGURE,)).to_json())
+    values["figures"][0].update(change)
+    with pytest.raises(ValidationError, match="figure"):
+        RunRecord.model_validate(values)
+
+
+def test_whether_a_check_raised_is_a_field_and_earlier_records_have_it_in_their_evidence():
+    words = {"id": "li2.lemma-1", "paper": "li2", "title": "", "scale": "quick", "statement": "…"}
+    words |= {"status": "inconclusive", "expected_verdict": "inconclusive"}
+    earlier = ClaimRecord.model_validate(words | {"evidence": "the check raised KeyError: 'E'"})
+    assert earlier.raised
+    assert not earlier.as_expected
+    assert earlier.digest == earlier.model_copy(update={"raised": True}).digest
+    later = ClaimRecord.model_validate(words | {"evidence": "KeyError: 'E'", "raised": True})
+    assert later.raised
+    assert ClaimRecord.from_json(later.to_json()).raised
+    assert later.digest != later.model_copy(update={"raised": False}).digest
 
 
 def test_a_record_is_frozen_and_carries_its_own_id():

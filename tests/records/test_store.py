@@ -20,10 +20,11 @@ from firstlight.records import (
     Store,
     StoreError,
     Table,
+    TheoryVerdict,
     load_spec,
 )
 from firstlight.records._store import _blobs, _schema
-from firstlight.records.figure import Series, curves
+from firstlight.records.figure import Series, curves, heatmap, panels
 
 TABLE = Table([0, 10, 20], {"loss": [1.0, 0.5, np.nan], "weights": np.arange(12.0).reshape(3, 2, 2)})
 WEIGHTS = {"final": {"W": np.arange(6.0).reshape(2, 3).T, "V": np.float32([[1, 2]])}, "step-10": {"W": np.eye(2)}}
@@ -73,6 +74,22 @@ def test_a_run_is_inserted_once_and_only_an_unfinished_one_gives_way(store):
     assert store.put_run(run(1)).status == "finished"
     assert [record.spec.seed for record in store.runs()] == [0, 1]
     assert store.run_ids("failed") == []
+
+
+def test_a_run_is_kept_with_its_figures_and_verdicts(store, path, tmp_path):
+    matrix = heatmap(np.array([[np.nan, 1.0]], dtype=np.float32), x="a", y="b", value="c")
+    curve = curves([Series("loss", [0, 1], [1.0, 0.5])], x="step", y="loss")
+    verdict = TheoryVerdict(theory="li2", agrees="no", sentence="The network generalised too early.")
+    record = run(figures=(curve, matrix, panels([curve, matrix])), verdicts=(verdict,))
+    assert store.put_run(record, WEIGHTS).figures == record.figures
+    with Store(path) as reader:
+        stored = reader.get_run(record.id)
+        assert (stored.figures, stored.verdicts, stored.table) == (record.figures, record.verdicts, record.table)
+        assert reader.integrity_check().ok
+        folder = reader.export_run(record.id, tmp_path / "export")
+    assert RunRecord.from_json((folder / "record.json").read_text(encoding="utf-8")) == stored
+    store.delete_run(record.id)
+    assert list(path.with_name("runs.sqlite.blobs").glob("??/*")) == []
 
 
 def test_runs_are_found_by_the_beginning_of_their_ids(store):

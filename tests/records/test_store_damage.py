@@ -32,7 +32,8 @@ def build(path: Path, runs: int, claims: int) -> Path:
     with Store(path, "rw") as store:
         for seed in range(runs):
             table = Table(np.arange(60), {"loss": rng.random(60), "accuracy": rng.random(60)})
-            record = RunRecord(spec=RunSpec(seed=seed), status="finished", steps=60, table=table)
+            figures = (FIGURE, FIGURE) if seed % 2 else ()
+            record = RunRecord(spec=RunSpec(seed=seed), status="finished", steps=60, table=table, figures=figures)
             store.put_run(record, {"final": {"W": rng.random((3, 3))}} if seed % 5 == 0 else None)
         words = {"paper": "li2", "title": "", "scale": "quick", "statement": "x" * 300}
         for number in range(claims):

@@ -105,7 +105,7 @@ def test_ctrl_c_keeps_what_was_done_and_the_rest_follows_bit_for_bit(path):
     assert partial.status == "interrupted"
     assert 1000 <= partial.steps < 20_000
     assert partial.table.step[-1] >= 1000
-    assert partial.summary["story"].startswith(f"Z5: interrupted at step {partial.steps} of 20000")
+    assert partial.summary["story"].startswith(f"Z5: interrupted at epoch {partial.steps} of 20000")
     assert leftovers(path) == [partial.id]
     later = []
     whole = runs.run(spec, store=path, progress="off", on_record=lambda row: later.append(row["step"]))
@@ -173,7 +173,7 @@ def test_divergence_and_failure_are_records(path, monkeypatch):
     hot = SPEC.model_copy(update={"optimizer": flow.Optimizer(name="sgd", learning_rate=1e9)})
     record = runs.run(hot, store=path, progress="off")
     assert record.status == "diverged"
-    assert "diverged at step" in record.summary["story"]
+    assert "diverged at epoch" in record.summary["story"]
     assert all(np.isfinite(array).all() for array in store_weights(path, record).values())
 
     def raises(ctx: flow.Context) -> dict:
@@ -186,7 +186,7 @@ def test_divergence_and_failure_are_records(path, monkeypatch):
     assert failed.message == "ZeroDivisionError: no such quantity"
     assert failed.traceback.startswith("Traceback")
     assert "in raises" in failed.traceback
-    assert failed.summary["story"] == "Z5: failed after 0 steps: ZeroDivisionError: no such quantity."
+    assert failed.summary["story"] == "Z5: failed after 0 epochs: ZeroDivisionError: no such quantity."
     wrong = spec_from_mapping({"task": {"group": "Zz"}})
     with pytest.raises(SpecError, match="unknown group"):
         runs.run(wrong, store=path)

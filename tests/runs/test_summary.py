@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from firstlight import flow, runs
-from firstlight.records import RunRecord, RunSpec, Table, figure
+from firstlight.records import RunRecord, RunSpec, Table, TheoryVerdict, figure
 from firstlight.runs import _lenses
 from tests.tolerances import rounding
 
@@ -23,13 +23,13 @@ def record(status="finished", message="", spec=None, **columns) -> RunRecord:
 @pytest.mark.parametrize(
     ("train", "test", "said"),
     [
-        ([0, 1, 1, 1], [0, 0, 0.3, 1], "memorised at step 10, generalised at step 30, 20 steps later"),
-        ([0, 0.99, 1, 1], [0, 1, 1, 1], "memorised at step 10, generalised at step 10 ("),
-        ([0, 1, 1, 1], [0, 0, 0.3, 0.2], "memorised at step 10 but did not generalise (test accuracy 0.200"),
+        ([0, 1, 1, 1], [0, 0, 0.3, 1], "memorised at epoch 10, generalised at epoch 30, 20 epochs later"),
+        ([0, 0.99, 1, 1], [0, 1, 1, 1], "memorised at epoch 10, generalised at epoch 10 ("),
+        ([0, 1, 1, 1], [0, 0, 0.3, 0.2], "memorised at epoch 10 but did not generalise (test accuracy 0.200"),
         (
             [0, 0, 0, 0.5],
             [0, 0, 0, 0.1],
-            "did not memorise (train accuracy 0.500 after 30 steps) and did",
+            "did not memorise (train accuracy 0.500 after 30 epochs) and did",
         ),
     ],
 )
@@ -46,22 +46,23 @@ def test_the_story_without_classes_without_test_rows_and_of_bad_ends():
     loss = [4.0, 2.0, 1.0, 0.5]
     learned = [0, 1, 1, 1]
     assert "reached train loss 0.5 and test loss 0.5" in story(train_loss=loss, test_loss=loss)
-    assert "memorised at step 10; there are no test rows" in story(train_accuracy=learned)
+    assert "memorised at epoch 10; there are no test rows" in story(train_accuracy=learned)
     diverged = story("diverged", "the loss was nan", train_accuracy=learned, test_accuracy=[0, 0, 0, 0])
-    assert "diverged at step 30 (the loss was nan); until then it memorised" in diverged
+    assert "diverged at epoch 30 (the loss was nan); until then it memorised" in diverged
 
 
 def test_values_are_told_at_the_step_they_were_recorded_at():
     table = Table([0, 1], {"train_accuracy": [0.0, 0.1], "test_accuracy": [0.0, 0.0]})
     cut = RunRecord(spec=RunSpec(steps=9), status="interrupted", steps=7, table=table)
     said = runs.summarise(cut)["story"]
-    assert said.startswith("Z71: interrupted at step 7 of 9; until then it did not memorise")
-    assert "(train accuracy 0.100 after 1 step)" in said
+    assert said.startswith("Z71: interrupted at epoch 7 of 9; until then it did not memorise")
+    assert "(train accuracy 0.100 after 1 epoch)" in said
 
 
 def test_figures_show_the_table_and_mark_the_steps():
     both = {"train_accuracy": [0, 1, 1, 1], "test_accuracy": [0, 0, 0, 1], "train_loss": [1, 0.5, 0.2, 0.1]}
-    accuracy, loss = runs.figure_data(record(**both))
+    (curves,) = runs.complete(record(**both)).figures
+    accuracy, loss = figure.unpack_panels(curves)
     train, test = figure.unpack_series(accuracy)
     np.testing.assert_array_equal(train.x, STEPS)
     np.testing.assert_array_equal(test.y, both["test_accuracy"])
@@ -79,16 +80,28 @@ def test_lenses_measure_summarise_and_draw():
         error = rounding(1, outcome.weights["final"][name].size, np.float32)
         np.testing.assert_allclose(seen.table[f"norm.{name}"][-1], at_end, rtol=error)
         np.testing.assert_allclose(seen.summary["norms"]["last"][name], at_end, rtol=error)
-    drawn = runs.figure_data(seen)
+    curves, norms = seen.figures
+    drawn = (*figure.unpack_panels(curves), norms)
     assert [shown.title for shown in drawn] == ["Accuracy, Z5", "Loss, Z5", "Norms of the weights"]
     assert {shown.x.label for shown in drawn} == {"epoch"}
 
 
-def test_a_lens_that_fails_to_summarise_does_not_cost_the_run(monkeypatch):
+@pytest.mark.parametrize("part", ["summarise", "figure_data", "verdict"])
+def test_a_lens_that_raises_does_not_cost_the_run(monkeypatch, part):
     def raises(record: RunRecord) -> dict:
         raise KeyError("E")
 
-    monkeypatch.setattr(_lenses, "_collected", lambda: {"x": flow.Lens("x", "", summarise=raises)})
-    summary = runs.summarise(record(spec=RunSpec(lenses=("x",)), train_accuracy=[0, 1, 1, 1]))
-    assert summary["x"] == {"error": "KeyError: 'E'"}
-    assert summary["memorised_at"] == 10
+    monkeypatch.setattr(_lenses, "_collected", lambda: {"x": flow.Lens("x", "", **{part: raises})})
+    completed = runs.complete(record(spec=RunSpec(lenses=("x",)), train_accuracy=[0, 1, 1, 1]))
+    assert completed.summary["x"] == {"error": "KeyError: 'E'"}
+    assert completed.summary["memorised_at"] == 10
+    assert len(completed.figures) == 1
+
+
+def test_a_record_keeps_the_verdict_of_each_theory_that_has_one(monkeypatch):
+    verdict = TheoryVerdict(theory="x", predicted="epoch 20", measured="epoch 10", agrees="no", sentence="Too early.")
+    lenses = {"x": flow.Lens("x", "", verdict=lambda record: verdict), "y": flow.Lens("y", "")}
+    monkeypatch.setattr(_lenses, "_collected", lambda: lenses)
+    completed = runs.complete(record(spec=RunSpec(lenses=("x", "y")), train_accuracy=[0, 1, 1, 1]))
+    assert completed.verdicts == (verdict,)
+    assert runs.complete(completed) == completed

@@ -1,7 +1,7 @@
 """What every spec and record is: frozen, closed to unknown fields, plain JSON, known by its content."""
 
 from datetime import UTC, datetime
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -22,8 +22,11 @@ R = TypeVar("R", bound="Record")
 class Record(Frozen):
     """A frozen model with an exact JSON round trip; numbers that are not finite are written as words.
 
-    Two records are equal when their digests are, so one that holds a NaN equals its copy.
+    Two records are equal when their digests are, so a record that holds a NaN equals its copy.
     """
+
+    ADDED_FIELDS: ClassVar[frozenset[str]] = frozenset()
+    """Fields added after the first stores were written; an empty one leaves the digest as it was before."""
 
     @property
     def digest(self) -> str:
@@ -36,8 +39,11 @@ class Record(Frozen):
     def __hash__(self) -> int:
         return hash(self.digest)
 
-    def _hashed(self) -> Any:
-        return self.model_dump()
+    def _hashed(self, **replaced: Any) -> Any:
+        """Return the values that the digest covers; `replaced` gives short values in place of large fields."""
+        empty = {name for name in self.ADDED_FIELDS if not getattr(self, name)}
+        short = {name: value for name, value in replaced.items() if name not in empty}
+        return {**self.model_dump(exclude={*empty, *short}), **short}
 
     def to_json(self) -> str:
         """The record as canonical JSON: sorted keys, shortest exact floats."""

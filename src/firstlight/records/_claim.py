@@ -1,8 +1,8 @@
 """`ClaimRecord`: what came of checking one statement of a paper."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from firstlight.records._base import Digest, Record, utc_now
 from firstlight.records._facts import machine_facts, software_versions
@@ -12,14 +12,19 @@ from firstlight.records._values import Value
 ClaimScale = Literal["quick", "paper"]
 
 RAISED = "the check raised "
-"""How the evidence begins when a check broke instead of deciding."""
+"""How the evidence of a check that raised begins; by it, records without the field `raised` are read."""
 
 
 class ClaimRecord(Record):
-    """A statement as printed and as corrected, what was measured and expected, and the verdict.
+    """A statement as printed and as corrected, the measured and the expected values, and the verdict.
 
-    `figures` are digests of `FigureData` in the store; `command` runs the check again; `seeds` are those that
-    were used, `requested_seeds` those that were asked for, which is none where the check chose its own.
+    **Fields:**
+
+    - `figures`: digests of `FigureData` in the store.
+    - `command`: the command that runs the check again.
+    - `seeds`: the seeds that the check used.
+    - `requested_seeds`: the seeds that the caller asked for; empty if the check chose its own.
+    - `raised`: whether the check itself raised; its traceback is then the evidence.
 
     >>> record = ClaimRecord(
     ...     id="li2.theorem-2", paper="li2", title="Maxima of the energy", scale="quick", statement="…",
@@ -52,17 +57,29 @@ class ClaimRecord(Record):
     machine: dict[str, str | int] = Field(default_factory=machine_facts)
     figures: tuple[Digest, ...] = ()
     command: str = ""
+    raised: bool = False
+
+    ADDED_FIELDS: ClassVar[frozenset[str]] = frozenset({"requested_seeds"})
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_raised(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or "raised" in data:
+            return data
+        return {**data, "raised": _says_raised(data.get("status"), data.get("evidence"))}
 
     @property
     def as_expected(self) -> bool:
-        """Whether the verdict is the one the registry expects, and was reached by the check, not by its breaking."""
+        """Whether the check completed and reached the verdict that the registry expects."""
         return self.status == self.expected_verdict and not self.raised
 
-    @property
-    def raised(self) -> bool:
-        """Whether the check itself broke; its traceback is then the evidence."""
-        return self.status == "inconclusive" and self.evidence.startswith(RAISED)
+    def _hashed(self, **replaced: Any) -> Any:
+        values = super()._hashed(**replaced)
+        # Records written before the field `raised` have its value in their evidence, and keep their digests.
+        if self.raised == _says_raised(self.status, self.evidence):
+            values.pop("raised")
+        return values
 
-    def _hashed(self) -> Any:
-        # A record of a check with its own seeds keeps the digest it had before there was such a field.
-        return self.model_dump(exclude=None if self.requested_seeds else {"requested_seeds"})
+
+def _says_raised(status: Any, evidence: Any) -> bool:
+    return status == "inconclusive" and str(evidence or "").startswith(RAISED)

@@ -1,27 +1,36 @@
-"""`RunRecord`: what came of a run."""
+"""`RunRecord`: the result of a run."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainSerializer, PlainValidator, model_validator
 
 from firstlight.records._base import Digest, Record, utc_now
 from firstlight.records._canonical import sha256
 from firstlight.records._facts import machine_facts, software_versions
+from firstlight.records._figures import Figures, figure_digests
 from firstlight.records._identity import SPEC_VERSION, pin_arrays, run_id
 from firstlight.records._spec import RunSpec
 from firstlight.records._status import RunStatus
 from firstlight.records._table import Table
+from firstlight.records._theory_verdict import TheoryVerdict
 from firstlight.records._values import Value
 
 BlobName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
 
 
 class RunRecord(Record):
-    """A run's spec and identity, how it ended, and what was observed.
+    """A run's spec and identity, its outcome, its observations, and the figures and verdicts drawn from them.
 
-    `steps` counts the optimizer steps done; `summary` holds scalars worth showing in a list of runs;
-    `weights` maps a name such as `final` to the digest of a `.safetensors` file in the store; `message` is one
-    line on how it ended, and `traceback`, which names paths of the machine, says where a run that failed did.
+    **Fields:**
+
+    - `steps`: the number of optimizer steps done.
+    - `message`: one line on how the run ended.
+    - `traceback`: where a failed run raised; it names paths of the machine.
+    - `table`: the recorded observations, one row per recorded step.
+    - `summary`: plain values for lists of runs and for pages, among them `story`, a sentence.
+    - `weights`: a name such as `final` → the digest of a `.safetensors` file in the store.
+    - `figures`: the learning curves, then the figures of each lens.
+    - `verdicts`: for each theory, the prediction beside the measurement.
 
     >>> table = Table([10], {"loss": [0.5]})
     >>> record = RunRecord(spec=RunSpec(seed=1), status="finished", steps=10, table=table)
@@ -43,6 +52,10 @@ class RunRecord(Record):
     table: Annotated[Table, PlainValidator(Table.parse), PlainSerializer(Table.to_json)] = Table()
     summary: dict[str, Value] = Field(default_factory=dict)
     weights: dict[BlobName, Digest] = Field(default_factory=dict)
+    figures: Figures = ()
+    verdicts: tuple[TheoryVerdict, ...] = ()
+
+    ADDED_FIELDS: ClassVar[frozenset[str]] = frozenset({"traceback", "figures", "verdicts"})
 
     @model_validator(mode="before")
     @classmethod
@@ -60,7 +73,5 @@ class RunRecord(Record):
         """SHA-256 of the numbers alone: equal for a run and its repetition, however long each took."""
         return sha256([self.id, self.status, self.steps, self.table.digest, self.weights])
 
-    def _hashed(self) -> Any:
-        # A record without a traceback keeps the digest it had before there was such a field.
-        left_out = {"table"} if self.traceback else {"table", "traceback"}
-        return {**self.model_dump(exclude=left_out), "table": self.table.digest}
+    def _hashed(self, **replaced: Any) -> Any:
+        return super()._hashed(table=self.table.digest, figures=figure_digests(self.figures), **replaced)

@@ -8,6 +8,7 @@
 """
 
 from firstlight.runs._checkpoints import OVER, clear_checkpoints, saved_step
+from firstlight.runs._complete import complete, learning_curves
 from firstlight.runs._compute import RunOutcome, batch_key, batches, compute, failure
 from firstlight.runs._estimate import Estimate, estimate
 from firstlight.runs._lenses import lenses
@@ -15,7 +16,7 @@ from firstlight.runs._limits import check_sizes, size
 from firstlight.runs._models import load_model
 from firstlight.runs._resolve import Resolved, check, pin, resolve, snapshot_steps
 from firstlight.runs._run import keep, run, run_many, writing
-from firstlight.runs._summary import figure_data, first_step, learning_curves, summarise
+from firstlight.runs._summary import first_step, summarise
 
 __all__ = [
     "OVER",
@@ -27,10 +28,10 @@ __all__ = [
     "check",
     "check_sizes",
     "clear_checkpoints",
+    "complete",
     "compute",
     "estimate",
     "failure",
-    "figure_data",
     "first_step",
     "keep",
     "learning_curves",

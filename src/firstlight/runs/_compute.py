@@ -14,8 +14,8 @@ import numpy as np
 
 from firstlight import flow, models
 from firstlight.records import RunRecord, RunSpec, SpecError, StoreError, Table, canonical_json
+from firstlight.runs._complete import complete
 from firstlight.runs._resolve import Resolved, pin, resolve
-from firstlight.runs._summary import summarise
 
 Weights = dict[str, dict[str, np.ndarray]]
 ProgressOption = Literal["auto", "off"] | Callable[[flow.Progress], None]
@@ -162,7 +162,7 @@ def failure(spec: RunSpec, error: BaseException) -> RunRecord:
     said = "; ".join(error.problems) if isinstance(error, SpecError) else f"{type(error).__name__}: {error}"
     where = "".join(traceback.format_exception(error))
     message = next(iter(said.splitlines()), type(error).__name__)
-    return _summarised(RunRecord(spec=spec, status="failed", message=message, traceback=where))
+    return complete(RunRecord(spec=spec, status="failed", message=message, traceback=where))
 
 
 def _outcome(run: Resolved, lane: flow.LaneResult, seconds: float) -> RunOutcome:
@@ -176,7 +176,7 @@ def _outcome(run: Resolved, lane: flow.LaneResult, seconds: float) -> RunOutcome
         table=Table.from_rows(rows),
     )
     kept = {"final": lane.model, **{f"step-{step}": model for step, model in lane.snapshots.items()}}
-    return RunOutcome(_summarised(record), {name: _exported(model) for name, model in kept.items()})
+    return RunOutcome(complete(record), {name: _exported(model) for name, model in kept.items()})
 
 
 def _exported(model: Any) -> dict[str, np.ndarray]:
@@ -187,7 +187,3 @@ def _exported(model: Any) -> dict[str, np.ndarray]:
 def without_step(row: Mapping[str, Any]) -> dict[str, Any]:
     """The observed values of a row."""
     return {name: value for name, value in row.items() if name != "step"}
-
-
-def _summarised(record: RunRecord) -> RunRecord:
-    return RunRecord.model_validate({**dict(record), "summary": summarise(record)})

@@ -21,15 +21,12 @@ def run_pages(records: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
 
 
 def _figures(record: Any) -> tuple[Any, ...]:
-    """The learning curves beside each other, then what the lenses show."""
+    """The figures of the record; of a record without any, those that its table gives."""
+    if record.figures:
+        return record.figures
     from firstlight import runs
-    from firstlight.records.figure import panels
 
-    curves = runs.learning_curves(record)
-    rest = runs.figure_data(record)[len(curves) :]
-    if len(curves) > 1:
-        curves = (panels(curves, columns=2, title="Learning curves"),)
-    return (*curves, *rest)
+    return runs.complete(record).figures
 
 
 def _facts(record: Any) -> dict[str, Any]:

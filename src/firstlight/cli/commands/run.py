@@ -96,5 +96,5 @@ def _how_to_go_on(step: int | None, *, where: Path, force: bool, resume: bool) -
 
 
 def summary(record: Any) -> dict[str, Any]:
-    """A run without its table and without paths of the machine, for scripts."""
-    return record.model_dump(exclude={"table", "versions", "machine", "traceback"})
+    """Return a run without its numbers and without paths of the machine, for scripts."""
+    return record.model_dump(exclude={"table", "figures", "versions", "machine", "traceback"})

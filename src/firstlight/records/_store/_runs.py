@@ -14,6 +14,7 @@ from firstlight.records._shorten import shorten
 from firstlight.records._store._blobs import SAFETENSORS, pack, unpack
 from firstlight.records._store._errors import Damage, StoreError, require_types
 from firstlight.records._table import Row, Table
+from firstlight.records.figure import FigureData
 
 
 def find(connection: sqlite3.Connection, key: str) -> str:
@@ -48,17 +49,16 @@ def listing(connection: sqlite3.Connection) -> list[tuple[str, str]]:
 def insert(connection: sqlite3.Connection, record: RunRecord, *, in_progress: bool = False) -> None:
     """Write the record in place of whatever the store holds of this run."""
     delete(connection, record.id)
-    data = None if in_progress else pack(record.table.arrays)
-    text = canonical_json(record.model_dump(exclude={"table"}))
-    row = (record.id, record.status, text, data, record.digest, 0 if in_progress else None)
+    data = None if in_progress else pack({**record.table.arrays, **_figure_arrays(record)})
+    row = (record.id, record.status, _text(record), data, record.digest, 0 if in_progress else None)
     connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?)", row)
     _link(connection, record)
 
 
 def update(connection: sqlite3.Connection, record: RunRecord) -> None:
     """Rewrite the record of a run in progress, leaving its observations."""
-    text = canonical_json(record.model_dump(exclude={"table"}))
-    connection.execute("UPDATE runs SET record = ?, digest = ? WHERE id = ?", (text, record.digest, record.id))
+    values = (_text(record), record.digest, record.id)
+    connection.execute("UPDATE runs SET record = ?, digest = ? WHERE id = ?", values)
     connection.execute("DELETE FROM links WHERE owner = ?", (f"run:{record.id}",))
     _link(connection, record)
 
@@ -100,8 +100,10 @@ def decode(row: Sequence[Any]) -> RunRecord:
     require_types("runs", row, str, str, str, bytes | None, str, int | None)
     id, status, text, data, digest, _ = row
     try:
-        table = Table() if data is None else Table.from_arrays(unpack(data))
-        record = RunRecord.model_validate({**json.loads(text), "table": table})
+        values, arrays = json.loads(text), None if data is None else unpack(data)
+        values["figures"] = _take_figures(values.get("figures", ()), arrays or {})
+        values["table"] = Table() if arrays is None else Table.from_arrays(arrays)
+        record = RunRecord.model_validate(values)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise Damage(f"run {id[:12]} cannot be read ({str(error).splitlines()[0]})") from None
     if (record.digest, record.id, record.status) != (digest, id, status):
@@ -154,6 +156,29 @@ def _count(connection: sqlite3.Connection, id: str) -> None:
 def _link(connection: sqlite3.Connection, record: RunRecord) -> None:
     links = [(f"run:{record.id}", digest + SAFETENSORS) for digest in record.weights.values()]
     connection.executemany("INSERT OR IGNORE INTO links VALUES (?, ?)", links)
+
+
+def _text(record: RunRecord) -> str:
+    """The record as JSON, with the headers of its figures; numbers of the table and the figures lie beside it."""
+    headers = [figure.header() for figure in record.figures]
+    return canonical_json({**record.model_dump(exclude={"table", "figures"}), "figures": headers})
+
+
+def _figure_arrays(record: RunRecord) -> dict[str, np.ndarray]:
+    return {
+        f"figures/{number}/{name}": array
+        for number, figure in enumerate(record.figures)
+        for name, array in figure.arrays.items()
+    }
+
+
+def _take_figures(headers: Sequence[Mapping[str, Any]], arrays: dict[str, np.ndarray]) -> tuple[FigureData, ...]:
+    """Build the figures from their headers; their arrays are removed from `arrays`."""
+    figures = []
+    for number, header in enumerate(headers):
+        own = {name: arrays.pop(f"figures/{number}/{name}") for name in header["arrays"]}
+        figures.append(FigureData.from_parts(header, own))
+    return tuple(figures)
 
 
 def _encode(values: Mapping[str, Any]) -> tuple[str, bytes | None]:

@@ -1,0 +1,77 @@
+"""The end of a run: its record gets a summary, figures, and a verdict of each theory."""
+
+from typing import Any
+
+from firstlight.flow import Lens
+from firstlight.records import FigureData, RunRecord, TheoryVerdict, figure
+from firstlight.records._titles import task_title
+from firstlight.runs._lenses import lenses
+from firstlight.runs._summary import first_step, summarise
+
+_MARKS = (("memorised", "train"), ("generalised", "test"))
+
+
+def complete(record: RunRecord) -> RunRecord:
+    """Return the record with its summary, figures and verdicts, drawn from its table and the lenses of its spec.
+
+    `runs` calls this function when a run ends. Call it for a record without figures: one that an earlier version
+    wrote, or one whose process was killed.
+
+    >>> from firstlight.records import RunSpec, Table
+    >>> table = Table([0, 10], {"train_accuracy": [0.1, 1.0], "train_loss": [1.0, 0.2]})
+    >>> [shown.title for shown in complete(RunRecord(spec=RunSpec(), status="finished", table=table)).figures]
+    ['Learning curves']
+    """
+    summary, figures, verdicts = summarise(record), list(_learning_figure(record)), []
+    for lens in _selected(record):
+        summary[lens.name], lens_figures, verdict = _through(lens, record)
+        figures += lens_figures
+        verdicts += [verdict] if verdict else []
+    values = {"summary": summary, "figures": tuple(figures), "verdicts": tuple(verdicts)}
+    return RunRecord.model_validate({**dict(record), **values})
+
+
+def learning_curves(record: RunRecord) -> tuple[FigureData, ...]:
+    """Return accuracy (if targets are classes) and loss over the run, with the steps at which it learned marked."""
+    table, spec = record.table, record.spec
+    marks = {word: first_step(record, f"{half}_accuracy") for word, half in _MARKS}
+    curves = []
+    for y in (figure.Axis("accuracy"), figure.Axis("loss", scale="log")):
+        halves = [half for half in ("train", "test") if f"{half}_{y.label}" in table]
+        if halves:
+            curves.append(
+                figure.curves(
+                    [figure.Series(half, table.step, table[f"{half}_{y.label}"]) for half in halves],
+                    x=figure.time_axis(spec),
+                    y=y,
+                    title=f"{y.label.capitalize()}, {task_title(spec.task)}",
+                    vertical={word: step for word, step in marks.items() if step is not None},
+                )
+            )
+    return tuple(curves)
+
+
+def _learning_figure(record: RunRecord) -> tuple[FigureData, ...]:
+    curves = learning_curves(record)
+    return (figure.panels(curves, columns=2, title="Learning curves"),) if len(curves) > 1 else curves
+
+
+def _selected(record: RunRecord) -> list[Lens]:
+    """Return the lenses of a record's spec that this version knows."""
+    known = lenses() if record.spec.lenses else {}
+    return [known[name] for name in dict.fromkeys(record.spec.lenses) if name in known]
+
+
+def _through(lens: Lens, record: RunRecord) -> tuple[dict[str, Any], tuple[FigureData, ...], TheoryVerdict | None]:
+    """Return a lens's summary, figures and verdict; an exception becomes an entry of the summary."""
+    # The numbers of a long run must survive a mistake in the code that describes them.
+    summary: dict[str, Any] = {}
+    figures: tuple[FigureData, ...] = ()
+    verdict = None
+    try:
+        summary = dict(lens.summarise(record))
+        if len(record.table):
+            figures, verdict = lens.figure_data(record), lens.verdict(record)
+    except Exception as error:
+        summary["error"] = f"{type(error).__name__}: {error}"
+    return summary, tuple(figures), verdict

@@ -1,0 +1,61 @@
+"""A store written by version 0.1, before records kept figures and verdicts, still opens and means the same."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from firstlight import runs
+from firstlight.cli import main
+from firstlight.records import RunRecord, Store, check_store, run_id
+
+FIXTURES = Path(__file__).parent / "fixtures"
+RUN = "5a3d96ab3beed9cb574633b697d9ee53cc8202185e5583ee9cd43957d54876ee"
+
+
+@pytest.fixture
+def path(tmp_path) -> Path:
+    """A copy, since a reader of a store writes an index beside it."""
+    shutil.copytree(FIXTURES, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "version-0.1.sqlite"
+
+
+@pytest.mark.parametrize("mode", ["r", "rw"])
+def test_its_records_keep_their_identities(path, mode):
+    with Store(path, mode) as store:
+        (record,) = store.runs()
+        digests = {claim.id: claim.digest[:12] for claim in store.claims()}
+        assert store.weights(RUN, "step-0")["W"].shape == (10, 16)
+        assert store.integrity_check().ok
+        assert store.fits() == []
+    assert record.id == run_id(record.spec) == RUN
+    assert record.digest[:12] == "2990e8666f21"
+    assert record.result_digest[:12] == "bfaf668b0459"
+    assert (record.figures, record.verdicts) == ((), ())
+    assert RunRecord.from_json(record.to_json()) == record
+    assert digests == {"li2.theorem-2": "de3a1a6ff4e7", "cogo.lemma-3": "f977e6b77ef1"}
+    assert check_store(path).ok
+
+
+def test_a_completed_record_can_take_the_place_of_the_earlier_one(path):
+    with Store(path, "rw") as store:
+        (record,) = store.runs()
+        completed = store.put_run(runs.complete(record), replace=True)
+        assert completed.result_digest == record.result_digest
+        assert len(completed.figures) > len(record.spec.lenses)
+        assert store.weights(RUN, "final")["W"].shape == (10, 16)
+    with Store(path) as store:
+        assert store.get_run(RUN) == completed
+
+
+def test_the_command_line_lists_shows_and_reports_it(path, tmp_path, capsys):
+    page = tmp_path / "page.html"
+    assert main(["runs", "list", "--store", str(path)]) == 0
+    assert main(["runs", "show", RUN[:12], "--store", str(path)]) == 0
+    shown = capsys.readouterr().out
+    assert shown.count("a run of version 0.1") == 2
+    assert "Accuracy, Z5" in shown
+    assert main(["report", str(page), "--store", str(path)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "Norms of the weights" in text
+    assert text.count("<svg") > 8
