@@ -30,6 +30,7 @@ from firstlight.records import (
 from firstlight.records._values import plain
 
 FIGURE = figure.curves([figure.Series("loss", [0, 1], [1.0, 0.5])], x="step", y="loss")
+VERDICT = TheoryVerdict(theory="li2", agrees="yes", sentence="Prediction and measurement agree.")
 numbers = st.floats(width=64)
 names = st.text(min_size=1).filter(lambda name: name not in ("step", "__metadata__"))
 values = st.recursive(
@@ -103,12 +104,13 @@ def test_what_is_not_a_number_is_still_a_number_after_json():
 def test_the_figures_and_verdicts_of_a_run_survive_json(matrix):
     curve = figure.curves([figure.Series("loss", [0, 1], np.float32([0.1, np.nan]))], x="step", y="loss")
     shown = (figure.heatmap(matrix, x="a", y="b", value="c"), figure.panels([curve, curve]))
-    verdict = TheoryVerdict(theory="li2", agrees="yes", sentence="Prediction and measurement agree.")
-    record = RunRecord(spec=RunSpec(), status="finished", figures=shown, verdicts=(verdict,))
+    record = RunRecord(spec=RunSpec(), status="finished", figures=shown, verdicts=(VERDICT,))
     copy = RunRecord.from_json(record.to_json())
     assert copy == record
-    assert copy.figures == shown
-    assert copy.verdicts == (verdict,)
+    assert copy.figures == record.figures
+    np.testing.assert_array_equal(copy.figures[0].arrays["matrix"], matrix)
+    assert copy.figures[1] == shown[1]
+    assert copy.verdicts == (VERDICT,)
     for changed in ({"figures": shown[:1]}, {"verdicts": ()}):
         assert record.model_copy(update=changed).digest != record.digest
         assert record.model_copy(update=changed).result_digest == record.result_digest
@@ -210,8 +212,12 @@ print(sorted(light), sorted(heavy))
     assert done.stdout.split("\n")[0] == "[] []"
 
 
-def test_a_record_from_before_there_were_tracebacks_keeps_its_digest():
+def test_a_record_from_before_there_were_tracebacks_figures_and_verdicts_keeps_its_digest():
     record = RunRecord(spec=RunSpec(), status="failed", message="no room")
-    old = sha256({**record.model_dump(exclude={"table", "traceback"}), "table": record.table.digest})
+    later = {"traceback": "Traceback", "figures": (FIGURE,), "verdicts": (VERDICT,)}
+    old = sha256({**record.model_dump(exclude={"table", *later}), "table": record.table.digest})
     assert record.digest == old
-    assert record.model_copy(update={"traceback": "Traceback"}).digest != old
+    for name, value in later.items():
+        assert record.model_copy(update={name: value}).digest != old
+    fit = FitRecord(estimator="RFMRegressor", data="0" * 64)
+    assert fit.digest == sha256(fit.model_dump(exclude={"figures"})) != fit.model_copy(update={"figures": (FIGURE,)})

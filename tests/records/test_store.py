@@ -15,6 +15,8 @@ from firstlight.records import (
     ClaimRecord,
     FitRecord,
     GroupTask,
+    ProbedLayer,
+    ProbeRecord,
     RunRecord,
     RunSpec,
     Store,
@@ -188,6 +190,19 @@ def test_claims_are_kept_and_the_latest_is_shown(store):
         store.get_claim("x.y")
 
 
+def test_probes_are_kept(store, path):
+    layer = ProbedLayer(name="0.weight", kind="Linear", inputs=3, outputs=2, state="lazy", alignments={"FACT": np.nan})
+    shown = curves([Series("loss", [0, 1], [1.0, 0.5])], x="step", y="loss")
+    record = ProbeRecord(name="a model", layers=(layer,), untreated={"bias": "no matrix"}, samples=9, figures=(shown,))
+    store.put_probe(record)
+    store.put_probe(record)
+    with Store(path) as reader:
+        assert reader.probes() == [record]
+        assert reader.probes()[0].figures == (shown,)
+    again = record.model_copy(update={"created": "2026-01-01"})
+    assert (again.id, again.digest == record.digest) == (record.id, False)
+
+
 def test_figures_and_fits_are_kept(store, path):
     figure = curves([Series("loss", [0, 1], [1.0, np.nan])], x="step", y="loss")
     fit = FitRecord(estimator="RFMClassifier", params={"depth": 3}, data="0" * 64, scores={"accuracy": 0.9})
@@ -304,11 +319,12 @@ def test_an_older_store_is_migrated_by_a_writer_and_a_newer_one_refused(path, mo
     with Store(path, "rw") as store:
         kept = store.put_run(run())
     with monkeypatch.context() as later:
-        later.setattr(_schema, "SCHEMA_VERSION", 3)
+        later.setattr(_schema, "SCHEMA_VERSION", 4)
+        later.setattr(_schema, "OLDEST_READABLE", 4)
         later.setattr(
-            _schema, "MIGRATIONS", {1: ("CREATE TABLE notes (text TEXT)",), 2: ("INSERT INTO notes VALUES ('hi')",)}
+            _schema, "MIGRATIONS", {2: ("CREATE TABLE notes (text TEXT)",), 3: ("INSERT INTO notes VALUES ('hi')",)}
         )
-        with pytest.raises(StoreError, match=r"has schema 1; this firstlight reads 3. Open it once with mode='rw'"):
+        with pytest.raises(StoreError, match=r"has schema 2; this firstlight reads 4. Open it once with mode='rw'"):
             Store(path)
         with Store(path, "rw") as store:
             assert store.get_run(kept.id) == kept
@@ -317,7 +333,7 @@ def test_an_older_store_is_migrated_by_a_writer_and_a_newer_one_refused(path, mo
         with Store(path) as store:
             assert store.integrity_check().ok
     for mode in ("r", "rw"):
-        with pytest.raises(StoreError, match=r"written by a newer firstlight \(schema 3; this one knows up to 1\)"):
+        with pytest.raises(StoreError, match=r"written by a newer firstlight \(schema 4; this one knows up to 2\)"):
             Store(path, mode)
 
 
@@ -325,8 +341,8 @@ def test_a_migration_that_fails_changes_nothing(path, monkeypatch):
     with Store(path, "rw") as store:
         kept = store.put_run(run())
     with monkeypatch.context() as later:
-        later.setattr(_schema, "SCHEMA_VERSION", 2)
-        later.setattr(_schema, "MIGRATIONS", {1: ("CREATE TABLE notes (text TEXT)", "NONSENSE")})
+        later.setattr(_schema, "SCHEMA_VERSION", 3)
+        later.setattr(_schema, "MIGRATIONS", {2: ("CREATE TABLE notes (text TEXT)", "NONSENSE")})
         with pytest.raises(StoreError, match="syntax error"):
             Store(path, "rw")
     with Store(path) as store:

@@ -11,6 +11,7 @@ import pytest
 from firstlight.records import (
     ClaimRecord,
     FitRecord,
+    ProbeRecord,
     RunRecord,
     RunSpec,
     Store,
@@ -40,7 +41,8 @@ def build(path: Path, runs: int, claims: int) -> Path:
             verdicts = {"status": "holds", "expected_verdict": "holds"}
             store.put_claim(ClaimRecord(id=f"li2.lemma-{number}", **words, **verdicts))
         store.put_figure(FIGURE)
-        store.put_fit(FitRecord(estimator="RFMRegressor", data="0" * 64))
+        store.put_fit(FitRecord(estimator="RFMRegressor", data="0" * 64, figures=(FIGURE,)))
+        store.put_probe(ProbeRecord(name="model", samples=3, figures=(FIGURE,)))
         with store.open_run(RunSpec(seed=999)) as run:
             for step in range(50):
                 run.append(step, {"loss": 1 / (step + 1), "v": np.arange(3.0)})
@@ -63,13 +65,13 @@ def everything(path: Path) -> tuple:
     with Store(path) as store:
         runs = store.runs()
         weights = [store.weights(record.id)["W"].tolist() for record in runs if record.weights]
-        return runs, weights, store.claims(), store.fits(), store.get_figure(FIGURE.digest)
+        return runs, weights, store.claims(), store.fits(), store.probes(), store.get_figure(FIGURE.digest)
 
 
 def test_a_sound_store_is_found_sound_while_it_is_read(path):
     report = check_store(path)
     assert report.ok
-    assert report.lines() == [f"{path} is sound: {RUNS + 1} runs, {CLAIMS} claims, 1 fits, 1 figures."]
+    assert report.lines() == [f"{path} is sound: {RUNS + 1} runs, {CLAIMS} claims, 1 fits, 1 figures, 1 probes."]
 
 
 @pytest.mark.parametrize("kept", [0, 1, 99, 100, 4095, 4096, 0.85, -4096, -1])
@@ -184,7 +186,7 @@ def never_lies(path: Path, sound: Path, tmp_path: Path, trials: int, seed: int) 
                     assert set(store.run_ids()) <= ids
                     assert store.integrity_check().ok
                 saved.append(sum(count for _, count in report.saved))
-                assert report.lost or saved[-1] == RUNS + CLAIMS + 3
+                assert report.lost or saved[-1] == RUNS + CLAIMS + 4
     assert found > trials // 4
     assert sorted(saved)[len(saved) // 2] >= RUNS  # one damaged page rarely takes more than a few records
 

@@ -55,7 +55,7 @@ def test_a_store_on_a_full_disk_is_whole_or_absent_and_goes_on_later(tmp_path):
         subprocess.run(["umount", tmp_path], check=True)
 
 
-PAGES = 17
+PAGES = 19
 
 
 @pytest.mark.parametrize("left", [0, 100, *(4096 * pages for pages in (1, 2, 5, 11, 15, 16))])

@@ -41,7 +41,7 @@ def verify(claim: Claim, setting: Setting) -> tuple[ClaimRecord, tuple[FigureDat
     if setting.scale not in claim.scales:
         raise ValueError(f"{claim.id} is checked at scale {' and '.join(claim.scales)}; got {setting.scale!r}")
     start = time.perf_counter()
-    outcome = _outcome(claim, setting)
+    outcome, has_raised = _outcome(claim, setting)
     record = ClaimRecord(
         id=claim.id,
         paper=claim.paper,
@@ -62,6 +62,7 @@ def verify(claim: Claim, setting: Setting) -> tuple[ClaimRecord, tuple[FigureDat
         seconds=time.perf_counter() - start,
         figures=tuple(figure.digest for figure in outcome.figures),
         command=rerun_command(claim, setting),
+        raised=has_raised,
     )
     return record, outcome.figures
 
@@ -138,9 +139,10 @@ def reproduce_command(patterns: Sequence[str], setting: Setting, *more: str) -> 
     return shlex.join([*words, *more])
 
 
-def _outcome(claim: Claim, setting: Setting) -> Outcome:
+def _outcome(claim: Claim, setting: Setting) -> tuple[Outcome, bool]:
+    """Run a check; return its outcome, and whether the check raised."""
     if reasons := missing(claim.needs, setting.data):
-        return Outcome("inconclusive", None, None, evidence="; ".join(reasons))
+        return Outcome("inconclusive", None, None, evidence="; ".join(reasons)), False
     try:
         outcome = claim.run_check(setting)
         if outcome.status == "holds-as-corrected" and claim.corrected is None:
@@ -148,8 +150,8 @@ def _outcome(claim: Claim, setting: Setting) -> Outcome:
     except Exception as error:  # a broken check must not hide the verdicts of the others
         interrupts.check()  # C++ code may have turned an interruption into this error
         what = traceback.format_exception_only(error)[-1].strip()
-        return Outcome("inconclusive", None, None, evidence=f"{RAISED}{what}\n{traceback.format_exc()}")
-    return outcome
+        return Outcome("inconclusive", None, None, evidence=f"{RAISED}{what}\n{traceback.format_exc()}"), True
+    return outcome, False
 
 
 def _check(claim: Claim, setting: Setting, store: Store | None) -> ClaimRecord:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from firstlight.records._fit import FitRecord
     from firstlight.records._identity import SPEC_VERSION, changed_fields, digest_arrays, pin_arrays, run_id
     from firstlight.records._layout import FileError
+    from firstlight.records._probe import ProbedLayer, ProbeRecord
     from firstlight.records._run import RunRecord
     from firstlight.records._spec import (
         ArraysTask,
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     )
     from firstlight.records._table import Table
     from firstlight.records._theory_verdict import Agreement, TheoryVerdict
+    from firstlight.records._titles import run_title, task_title
     from firstlight.records.figure import FigureData
 
 _HOMES = {
@@ -101,6 +103,14 @@ _HOMES = {
         "ClaimScale",
     ),
     "_fit": ("FitRecord",),
+    "_probe": (
+        "ProbeRecord",
+        "ProbedLayer",
+    ),
+    "_titles": (
+        "run_title",
+        "task_title",
+    ),
     "figure": ("FigureData",),
     "_store": (
         "IntegrityReport",
@@ -130,6 +140,8 @@ __all__ = [
     "Loss",
     "Optimizer",
     "ParityTask",
+    "ProbeRecord",
+    "ProbedLayer",
     "Recording",
     "RepairReport",
     "RunHandle",
@@ -156,9 +168,11 @@ __all__ = [
     "pin_arrays",
     "repair_store",
     "run_id",
+    "run_title",
     "sha256",
     "software_versions",
     "spec_from_mapping",
+    "task_title",
 ]
 
 

@@ -1,17 +1,26 @@
-"""`FitRecord`: what came of fitting an estimator to a table."""
+"""`FitRecord`: the scores of an estimator fitted to a table."""
 
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 from pydantic import Field
 
 from firstlight.records._base import Digest, Record, utc_now
 from firstlight.records._canonical import sha256
 from firstlight.records._facts import machine_facts, software_versions
+from firstlight.records._figures import Figures, figure_digests
 from firstlight.records._values import Value
 
 
 class FitRecord(Record):
     """An estimator's name and parameters, the digest of the data, and the scores.
+
+    **Fields:**
+
+    - `data`: the digest of the table.
+    - `scores`: `mean` and `deviation` of the score over the folds, `folds` one by one, and the name of the `metric`.
+    - `seconds`: the mean time of one fit.
+    - `message`: one line on the table.
+    - `figures`: figures of the fitted model.
 
     >>> record = FitRecord(estimator="RFMClassifier", params={"depth": 5}, data="0" * 64, scores={"auc": 0.9})
     >>> FitRecord.from_json(record.to_json()) == record
@@ -27,8 +36,14 @@ class FitRecord(Record):
     versions: dict[str, str] = Field(default_factory=software_versions)
     machine: dict[str, str | int] = Field(default_factory=machine_facts)
     message: str = ""
+    figures: Figures = ()
+
+    ADDED_FIELDS: ClassVar[frozenset[str]] = frozenset({"figures"})
 
     @property
     def id(self) -> str:
-        """SHA-256 of what was fitted to what; scores and times do not count."""
+        """SHA-256 of the estimator, its parameters and the data; scores and times do not count."""
         return sha256({"estimator": self.estimator, "params": self.params, "data": self.data})
+
+    def _hashed(self, **replaced: Any) -> Any:
+        return super()._hashed(figures=figure_digests(self.figures), **replaced)

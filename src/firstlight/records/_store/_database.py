@@ -103,9 +103,9 @@ def open_reader(path: Path) -> Database:
         connection = connect_reader(path)
         stack.callback(connection.close)
         version = _require_version(path, connection)
-        if version < _schema.SCHEMA_VERSION:
+        if version < _schema.OLDEST_READABLE:
             raise StoreError(
-                f"the store {path} has schema {version}; this firstlight reads {_schema.SCHEMA_VERSION}. "
+                f"the store {path} has schema {version}; this firstlight reads {_schema.OLDEST_READABLE}. "
                 "Open it once with mode='rw', which brings it up to date."
             )
         stack.pop_all()

@@ -1,4 +1,4 @@
-"""Claims, fits and figures as they lie in the database: JSON with a digest."""
+"""Claims, fits, probes and figures as they lie in the database: JSON with a digest."""
 
 import sqlite3
 from typing import Any, TypeVar
@@ -8,6 +8,7 @@ from firstlight.records._canonical import canonical_json
 from firstlight.records._claim import ClaimRecord
 from firstlight.records._fit import FitRecord
 from firstlight.records._parsing import parse_json
+from firstlight.records._probe import ProbeRecord
 from firstlight.records._store._blobs import Blobs, pack, unpack
 from firstlight.records._store._errors import Damage, require_types
 from firstlight.records.figure import FigureData
@@ -49,6 +50,11 @@ def insert_claim(connection: sqlite3.Connection, record: ClaimRecord) -> None:
 def insert_fit(connection: sqlite3.Connection, record: FitRecord) -> None:
     """Write a fit, once."""
     connection.execute("INSERT OR IGNORE INTO fits VALUES (?, ?, ?)", (record.id, record.to_json(), record.digest))
+
+
+def insert_probe(connection: sqlite3.Connection, record: ProbeRecord) -> None:
+    """Write a probe, once."""
+    connection.execute("INSERT OR IGNORE INTO probes VALUES (?, ?, ?)", (record.id, record.to_json(), record.digest))
 
 
 def insert_figure(connection: sqlite3.Connection, blobs: Blobs, figure: FigureData) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from firstlight.records._claim import ClaimRecord
 from firstlight.records._fit import FitRecord
-from firstlight.records._store import _documents, _runs
+from firstlight.records._probe import ProbeRecord
+from firstlight.records._store import _documents, _runs, _schema
 from firstlight.records._store._blobs import Blobs, blobs_of
 from firstlight.records._store._database import Database, open_reader
 from firstlight.records._store._errors import Damage, StoreError
@@ -78,10 +79,8 @@ def inspect(path: Path, database: Database, blobs: Blobs) -> IntegrityReport:
             records = tuple(_damaged_records(connection, blobs))
             needed = {name for (name,) in connection.execute("SELECT blob FROM links")}
             problems = {name: blobs.problem(name) for name in sorted(needed)}
-            counts = tuple(
-                (kind, connection.execute(f"SELECT count(*) FROM {kind}").fetchone()[0])
-                for kind in ("runs", "claims", "fits", "figures")
-            )
+            kinds = ("runs", "claims", "fits", "figures", *("probes",) * _schema.has_probes(connection))
+            counts = tuple((kind, connection.execute(f"SELECT count(*) FROM {kind}").fetchone()[0]) for kind in kinds)
     except StoreError as error:
         return IntegrityReport(path, database=(error.problem,))
     return IntegrityReport(
@@ -101,7 +100,8 @@ def _damaged_records(connection: sqlite3.Connection, blobs: Blobs) -> Iterator[s
             _runs.load(connection, id)
         except Damage as damage:
             yield str(damage)
-    for kind, table in ((ClaimRecord, "claims"), (FitRecord, "fits")):
+    probes = ((ProbeRecord, "probes"),) * _schema.has_probes(connection)
+    for kind, table in ((ClaimRecord, "claims"), (FitRecord, "fits"), *probes):
         for text, digest in connection.execute(f"SELECT record, digest FROM {table}"):
             try:
                 _documents.document(kind, text, digest)

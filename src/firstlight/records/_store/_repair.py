@@ -13,6 +13,7 @@ from typing import Any
 
 from firstlight.records._claim import ClaimRecord
 from firstlight.records._fit import FitRecord
+from firstlight.records._probe import ProbeRecord
 from firstlight.records._run import RunRecord
 from firstlight.records._store import _documents, _runs, _schema
 from firstlight.records._store._blobs import SAFETENSORS, Blobs, blobs_of
@@ -52,6 +53,7 @@ class _Found:
     claims: list[ClaimRecord] = field(default_factory=list)
     fits: list[FitRecord] = field(default_factory=list)
     figures: list[FigureData] = field(default_factory=list)
+    probes: list[ProbeRecord] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
 
     def counts(self) -> tuple[tuple[str, int], ...]:
@@ -61,6 +63,7 @@ class _Found:
             ("claims", len(self.claims)),
             ("fits", len(self.fits)),
             ("figures", len(self.figures)),
+            ("probes", len(self.probes)),
         )
 
     def total(self) -> int:
@@ -160,6 +163,9 @@ def _read(connection: sqlite3.Connection, blobs: Blobs) -> _Found:
     for row in _rows(connection, "figures", found.lost):
         with _noting(found.lost):
             found.figures.append(_documents.figure(blobs, *row))
+    for row in _rows(connection, "probes", found.lost) if _schema.has_probes(connection) else ():
+        with _noting(found.lost):
+            found.probes.append(_documents.document(ProbeRecord, *row[1:3]))
     return found
 
 
@@ -217,6 +223,8 @@ def _insert(connection: sqlite3.Connection, found: _Found, old: Blobs, new: Blob
         _documents.insert_fit(connection, fit)
     for figure in found.figures:
         _documents.insert_figure(connection, new, figure)
+    for probe in found.probes:
+        _documents.insert_probe(connection, probe)
 
 
 def _with_files(record: RunRecord, old: Blobs, new: Blobs, lost: list[str]) -> RunRecord:

@@ -6,7 +6,11 @@ from firstlight.records._base import utc_now
 
 APPLICATION_ID = 0x46_4C_48_54
 PAGE_SIZE = 4096
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
+OLDEST_READABLE = 1
+"""The oldest version that a reader takes as it is; it has no table of probes."""
+
+_PROBES = "CREATE TABLE probes (id TEXT NOT NULL, record TEXT NOT NULL, digest TEXT UNIQUE NOT NULL)"
 
 # Every table keeps its rowid, by which repair finds rows when the indexes are gone, and tables come before
 # indexes, so that their roots lie where those of an empty store do, whatever happened to the file since.
@@ -21,11 +25,12 @@ _TABLES = (
     "CREATE TABLE fits (id TEXT NOT NULL, record TEXT NOT NULL, digest TEXT UNIQUE NOT NULL)",
     "CREATE TABLE figures (digest TEXT UNIQUE NOT NULL, header TEXT NOT NULL, blob TEXT NOT NULL)",
     "CREATE TABLE links (owner TEXT NOT NULL, blob TEXT NOT NULL, UNIQUE (owner, blob))",
+    _PROBES,
     "CREATE INDEX claims_by_id ON claims (id, scale)",
     "CREATE INDEX links_by_blob ON links (blob)",
 )
 
-MIGRATIONS: dict[int, tuple[str, ...]] = {}
+MIGRATIONS: dict[int, tuple[str, ...]] = {1: (_PROBES,)}
 """The statements that turn a file of the version in the key into one of the next version."""
 
 
@@ -49,6 +54,11 @@ def version(connection: sqlite3.Connection) -> int | None:
     stated = connection.execute("PRAGMA user_version").fetchone()[0]
     noted = connection.execute("SELECT value FROM meta WHERE key = 'schema'").fetchone()
     return stated if noted == (str(stated),) else None
+
+
+def has_probes(connection: sqlite3.Connection) -> bool:
+    """Whether the file has a table of probes, which version 1 lacks."""
+    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'probes'").fetchone() is not None
 
 
 def migrate(connection: sqlite3.Connection, found: int) -> None:

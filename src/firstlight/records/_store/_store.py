@@ -1,4 +1,4 @@
-"""The store: runs, claims, fits and figures in one SQLite file, arrays in a folder beside it."""
+"""The store: runs, claims, fits, probes and figures in one SQLite file, arrays in a folder beside it."""
 
 import os
 import sqlite3
@@ -14,10 +14,11 @@ from firstlight.records._base import Record
 from firstlight.records._claim import ClaimRecord, ClaimScale
 from firstlight.records._fit import FitRecord
 from firstlight.records._identity import run_id
+from firstlight.records._probe import ProbeRecord
 from firstlight.records._run import RunRecord
 from firstlight.records._spec import RunSpec
 from firstlight.records._status import RunStatus
-from firstlight.records._store import _documents, _runs
+from firstlight.records._store import _documents, _runs, _schema
 from firstlight.records._store._blobs import SAFETENSORS, blobs_of, pack, unpack
 from firstlight.records._store._database import open_reader, open_writer, require_a_store
 from firstlight.records._store._errors import StoreError, damaged
@@ -214,6 +215,18 @@ class Store:
         """All fits, in the order they were written."""
         return self._parsed(FitRecord, "SELECT record, digest, rowid FROM fits ORDER BY rowid")
 
+    def put_probe(self, record: ProbeRecord) -> None:
+        """Add the outcome of probing a model."""
+        with self._writing() as connection:
+            _documents.insert_probe(connection, record)
+
+    def probes(self) -> list[ProbeRecord]:
+        """Return all probes, in the order they were written."""
+        with self._database.read() as connection:
+            if not _schema.has_probes(connection):
+                return []
+            return self._parsed(ProbeRecord, "SELECT record, digest, rowid FROM probes ORDER BY rowid")
+
     def put_figure(self, figure: FigureData) -> str:
         """Keep what a figure shows and return its digest."""
         with self._writing() as connection:
@@ -228,6 +241,11 @@ class Store:
             if row is None:
                 raise StoreError(f"no figure with the digest {digest[:12]} is in this store.")
             return _documents.figure(self._blobs, *row)
+
+    def figures_of(self, claims: Sequence[ClaimRecord]) -> tuple[FigureData, ...]:
+        """Return the figures that claims name by their digests, each once."""
+        digests = dict.fromkeys(digest for claim in claims for digest in claim.figures)
+        return tuple(self.get_figure(digest) for digest in digests)
 
     def integrity_check(self) -> IntegrityReport:
         """Read everything and compare it with its digests."""
