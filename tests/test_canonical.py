@@ -11,7 +11,7 @@ import pytest
 
 from firstlight import _canonical as canonical
 from firstlight import groups, rfm
-from firstlight.rfm._solvers.ridge import RUNGS
+from firstlight.rfm._solvers.leave_one_out import RUNGS
 from firstlight.theories import agf, cogo, manifold
 from firstlight.theories.cogo._path import unit_at
 from tests.canonical_samples import samples

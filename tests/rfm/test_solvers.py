@@ -23,8 +23,8 @@ from firstlight.rfm import (
     median_bandwidth,
 )
 from firstlight.rfm._solvers import lapack, pairs, threads
+from firstlight.rfm._solvers.leave_one_out import RUNGS, _descend
 from firstlight.rfm._solvers.matrices import pair_products
-from firstlight.rfm._solvers.ridge import RUNGS, _climb
 from firstlight.rfm._solvers.threads import cores, in_parallel
 from tests.tolerances import rounding
 
@@ -350,7 +350,7 @@ def test_the_median_counts_weights_as_copies():
 
 
 @pytest.mark.parametrize("first", [0, 1, 3, 4])
-def test_the_ladder_is_climbed_past_ridges_that_do_not_factor(first):
+def test_the_ladder_is_descended_past_ridges_that_do_not_factor(first):
     """Rungs below `first` are not positive definite; the error then falls towards the last rung but one."""
     errors = [9.0, 4.0, 3.0, 1.0, 2.0]
 
@@ -362,7 +362,7 @@ def test_the_ladder_is_climbed_past_ridges_that_do_not_factor(first):
                 raise NotPositiveDefinite("too small")
             return SimpleNamespace(loo=np.full((1, 1), np.sqrt(errors[rung])), ridge=rung)
 
-    climb = inspect.unwrap(_climb)
+    climb = inspect.unwrap(_descend)
     for start in range(5):
         assert climb(Steps(), range(5), start).ridge == max(3, first)
 
@@ -376,7 +376,7 @@ def test_where_no_ridge_factors_the_last_one_says_so():
 
     for start in range(3):
         with pytest.raises(NotPositiveDefinite, match="rung 2"):
-            inspect.unwrap(_climb)(Never(), range(3), start)
+            inspect.unwrap(_descend)(Never(), range(3), start)
 
 
 def test_a_call_inside_a_parallel_call_stays_on_its_thread(monkeypatch):

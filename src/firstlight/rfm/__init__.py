@@ -1,4 +1,4 @@
-r"""Recursive feature machines: kernel regression with a metric M that follows from the fit (FACT, Sections 4 and 5).
+r"""Recursive feature machines: kernel regression with a metric M learned from the fit (FACT, Sections 4 and 5).
 
 >>> import numpy as np
 >>> from firstlight import rfm
@@ -17,8 +17,8 @@ from firstlight.rfm._regressor import RFMRegressor
 from firstlight.rfm._solvers.centres import CentreSolver
 from firstlight.rfm._solvers.exact import ExactSolver
 from firstlight.rfm._solvers.kernels import KERNELS, Exponential, Gaussian, Kernel, Laplace, Quadratic, median_bandwidth
+from firstlight.rfm._solvers.leave_one_out import best_ridge, loo_errors
 from firstlight.rfm._solvers.matrices import FeatureMatrices
-from firstlight.rfm._solvers.ridge import best_ridge, loo_errors
 from firstlight.rfm._solvers.solution import IllConditionedWarning, NotPositiveDefinite, Solution
 from firstlight.rfm._updates import UPDATES, normalized, updated
 

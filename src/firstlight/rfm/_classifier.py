@@ -1,4 +1,4 @@
-"""`RFMClassifier`."""
+"""`RFMClassifier`, the recursive feature machine for classification."""
 
 from typing import Any
 
@@ -9,17 +9,29 @@ from scipy.special import softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from firstlight.rfm._documentation import documented
 from firstlight.rfm._estimator import BaseRFM
 from firstlight.rfm._solvers.solution import mean_squares
 
 
+@documented
 class RFMClassifier(ClassifierMixin, BaseRFM):
-    """Kernel classification that learns which directions of the input matter (recursive feature machine).
+    """Kernel classifier that learns which directions of the input matter (recursive feature machine).
 
-    Regression on the indicators of the classes, with the parameters and fitted attributes of `RFMRegressor`; labels may
-    be anything that scikit-learn takes, and `classes_` are those seen. `predict_proba` is the softmax of the scores
-    times one number, `temperature_`, which minimises the log loss of rows that were left out.
+    Fits kernel regression to the indicators of the classes. Probabilities are the softmax of the scores times
+    `temperature_`. The defaults need no tuning: exact leave-one-out chooses the ridge, and held-out rows choose the
+    update of the metric M and the number of updates.
 
+    {parameters}
+
+    {attributes}
+    classes_ : ndarray of shape (n_classes,)
+        The class labels, sorted.
+    temperature_ : float
+        Factor of the scores in `predict_proba`; it minimises the log loss of held-out rows.
+
+    Examples
+    --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
     >>> model = RFMClassifier().fit(X, y)
@@ -28,7 +40,7 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
     """
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "RFMClassifier":
-        """Fit to rows X (n, d) and labels y (n,)."""
+        """Fit to rows X (n, d) and labels y (n,); `sample_weight` (n,) weights the rows."""
         self._validate_params()
         X, y = self._check_X(X, y, multi_output=True)
         if np.ndim(y) == 2 and np.shape(y)[1] > 1:
@@ -47,26 +59,26 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Scores (n, classes); for two classes (n,), above 0 for the second."""
+        """Return scores (n, classes); for two classes (n,), positive for the second class."""
         scores = self._class_scores(self._scores(X))
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities (n, classes), calibrated by one temperature on rows that were left out."""
+        """Return probabilities (n, classes), calibrated by one temperature on held-out rows."""
         scores = self._class_scores(self._scores(X))
         return softmax(self.temperature_ * scores, axis=1)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The most probable label (n,)."""
+        """Return the most probable label of every row (n,)."""
         scores = self._class_scores(self._scores(X))
         return self.classes_[scores.argmax(axis=1)]
 
     @property
     def _basis(self) -> np.ndarray:
-        """(classes, classes − 1) with orthonormal columns that sum to 0, as differences of indicators do.
+        """Matrix (classes, classes − 1) with orthonormal columns that sum to 0, like differences of indicators.
 
-        One output is saved, and distances, FACT and AGOP stay as they are. Of one class there is nothing to learn, and
-        a column of zeros keeps the shapes.
+        It saves one output and changes neither distances nor FACT nor AGOP. With a single class, a column of zeros
+        keeps the shapes.
         """
         count = len(self.classes_)
         return helmert(count).T if count > 1 else np.zeros((1, 1))
@@ -75,7 +87,7 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
         return F @ self._basis.T + self._prior
 
     def _temperature(self, predicted: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> float:
-        """The factor of least log loss on rows that were left out."""
+        """Return the factor that minimises the log loss of held-out rows."""
         scores, share = self._class_scores(predicted.astype(np.float64)), self._class_scores(Y.astype(np.float64))
         if len(self.classes_) == 1 or not np.isfinite(scores).all():
             return 1.0
@@ -91,7 +103,7 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
         return float(np.exp(minimize_scalar(loss, bounds=(-3.0, 6.0), method="bounded").x))  # type: ignore[union-attr]
 
     def _quality(self, predicted: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-        """Accuracy on the labels behind each row, and the squared error, which decides."""
+        """Return the accuracy, and the squared error by which machines are compared."""
         scores, share = self._class_scores(predicted.astype(np.float64)), self._class_scores(Y.astype(np.float64))
         right = np.take_along_axis(share, scores.argmax(axis=1)[:, None], axis=1).ravel()
         return float(np.average(right, weights=weights)), mean_squares(predicted, Y, weights)

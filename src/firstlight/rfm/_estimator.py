@@ -1,4 +1,4 @@
-"""What the classifier and the regressor share: parameters, fitting, fitted attributes, predictions before decoding."""
+"""The base class of classifier and regressor: parameters, fitting, fitted attributes, raw predictions."""
 
 import warnings
 from numbers import Integral, Real
@@ -25,7 +25,7 @@ _NORMALIZED: dict[Update, tuple[Normalize | None, ...]] = {
     "fact": ("trace",),
     "fact_geometric": (None, "trace"),
 }
-"""What `normalize="auto"` tries: plain FACT drifts in scale and needs it; geometric FACT is often better without."""
+"""Choices of `normalize="auto"`: plain FACT drifts in scale without it; geometric FACT is often better unscaled."""
 
 _ADVICE = {
     "Input X contains NaN": "fill gaps first, as in make_pipeline(SimpleImputer(), {name}())",
@@ -37,7 +37,7 @@ _ADVICE = {
 
 
 class BaseRFM(BaseEstimator):
-    """Fitting and predicting; how targets become numbers and back is the subclasses'."""
+    """Fits and predicts; the subclasses encode targets as numbers and decode predictions."""
 
     _parameter_constraints: ClassVar[dict] = {
         "update": [StrOptions({"auto", *UPDATES}), None],
@@ -97,36 +97,36 @@ class BaseRFM(BaseEstimator):
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """The diagonal of M as shares that sum to 1, in the scaled columns."""
+        """The diagonal of M divided by its sum, in the scaled columns."""
         check_is_fitted(self)
         diagonal = np.maximum(self.feature_matrix_.diagonal(), 0)
         return diagonal / diagonal.sum()
 
     @property
     def feature_directions_(self) -> np.ndarray:
-        """The eigenvectors of M as rows, the most important first; signs make the first large entry positive.
+        """The eigenvectors of M as rows, most important first; the first large entry is positive.
 
-        Eigenvalues that are equal to the precision of the fit share the canonical basis of their space.
+        Eigenvectors whose eigenvalues agree to the precision of the fit form the canonical basis of their space.
         """
         check_is_fitted(self)
         precise = max(canonical.TOLERANCE, 256 * float(np.finfo(self.precision_).eps))
         return canonical.eigh(-self.feature_matrix_, precise)[1].T
 
     def plot(self, what: str = "importances"):
-        """A Matplotlib figure of "importances", "matrix", "directions" or "history"."""
+        """Draw "importances", "matrix", "directions" or "history" as a Matplotlib figure."""
         from firstlight import plots
 
         return plots.draw(self.figure_data(what))
 
     def figure_data(self, what: str = "importances"):
-        """The same figure as data for `firstlight.plots` and reports."""
+        """Return the figure that `plot` draws, as data for `firstlight.plots` and reports."""
         check_is_fitted(self)
         if what not in figures.FIGURES:
-            raise ValueError(f"what is one of {', '.join(figures.FIGURES)}; got {what!r}")
+            raise ValueError(f"what must be one of {', '.join(figures.FIGURES)}; got {what!r}")
         return figures.FIGURES[what](self)
 
     def save(self, path):
-        """Write the fitted estimator to one `.safetensors` file, which `rfm.load` reads and nothing executes."""
+        """Write the fitted estimator to one `.safetensors` file, which `rfm.load` reads; it holds no code."""
         from firstlight.rfm._files import save
 
         check_is_fitted(self)
@@ -152,9 +152,9 @@ class BaseRFM(BaseEstimator):
         return weights
 
     def _fit(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, *, loo: bool) -> Fitted:
-        """Fit f to targets Y (n, c), already centred and scaled; `loo` asks for predictions of rows left out."""
+        """Fit f to centred and scaled targets Y (n, c); `loo` asks for leave-one-out predictions."""
         X, Y, weights = distinct(X, Y, weights)
-        # K + ridge·diag(1/w) knows only the ratio, so that weights of any size leave the ridges tried where they are.
+        # K + ridge·diag(1/w) depends only on ridge/w: with mean weight 1, the same ridges are tried at any scale.
         self._mass = float(weights.mean())
         weights = weights / self._mass
         radial = self.kernel.radial if isinstance(self.kernel, Kernel) else KERNELS[self.kernel].radial
@@ -163,12 +163,12 @@ class BaseRFM(BaseEstimator):
         peak = float(np.abs(Z).max())
         if peak != 0 and not in_range(peak, np.dtype(np.float64)):
             raise ValueError(
-                f"the squares of X leave the range of numbers (entries up to {np.abs(X).max():.1e}); "
+                f"the squares of X overflow or underflow (entries up to {np.abs(X).max():.1e}); "
                 "leave scale=True, or divide X by a number of that size"
             )
         self.kernel_ = self._kernel(Z, weights, radial)
         fitted = fit(Z, Y, weights, self.kernel_, self._settings(loo), self._quality)
-        self._keep(fitted)
+        self._store(fitted)
         return fitted
 
     def _settings(self, loo: bool) -> Settings:
@@ -209,7 +209,7 @@ class BaseRFM(BaseEstimator):
         bandwidth = median_bandwidth(Z, weights, radial) if self.bandwidth == "median" else float(self.bandwidth)
         return KERNELS[self.kernel](bandwidth)
 
-    def _keep(self, fitted: Fitted) -> None:
+    def _store(self, fitted: Fitted) -> None:
         import pandas as pd
 
         machine = fitted.machine
@@ -239,7 +239,7 @@ class BaseRFM(BaseEstimator):
         check_is_fitted(self)
         Z = self._scaling.apply(self._check_X(X, reset=False))
         if self.kernel_.radial:
-            # So far from all rows the kernel is zero; squares of numbers farther off would overflow.
+            # At this distance the kernel is already zero; squares of larger numbers would overflow.
             far = RANGES[self._beta.dtype] ** 1.5
             Z = np.clip(Z, -far, far, out=Z)
         Z = Z.astype(self._beta.dtype, copy=False)
@@ -249,8 +249,8 @@ class BaseRFM(BaseEstimator):
         if not np.isfinite(scores).all():
             kernel = type(self.kernel_).__name__
             raise ValueError(
-                f"the {kernel} kernel overflows on rows so far from those fitted (entries up to {np.abs(Z).max():.1e} "
-                "in the scaled columns); clip them, or use a radial kernel"
+                f"the {kernel} kernel overflows on rows this far from the training rows (entries up to "
+                f"{np.abs(Z).max():.1e} in the scaled columns); clip them, or use a radial kernel"
             )
         return scores
 

@@ -1,4 +1,4 @@
-"""Pictures of a fitted estimator, as data; `firstlight.plots` draws them."""
+"""Figures of a fitted estimator, as data; `firstlight.plots` draws them."""
 
 import html
 from collections.abc import Callable
@@ -14,12 +14,12 @@ _SHOWN = 20
 
 
 def names(estimator: Any) -> list[str]:
-    """Names of the columns, as in the data frame that was fitted, else x0, x1, …"""
+    """Return the column names of the fitted data frame, else x0, x1, …"""
     return [str(name) for name in getattr(estimator, "feature_names_in_", _numbered(estimator.n_features_in_))]
 
 
 def importances(estimator: Any) -> FigureData:
-    """The diagonal of M, largest first, at most twenty columns."""
+    """Show the diagonal of M, largest first, for at most twenty columns."""
     shares = estimator.feature_importances_
     order = canonical.descending(shares)[:_SHOWN]
     labels = names(estimator)
@@ -29,12 +29,12 @@ def importances(estimator: Any) -> FigureData:
         x="column",
         y="importance",
         title="Which columns matter",
-        caption=_told(estimator),
+        caption=_summary(estimator),
     )
 
 
 def matrix(estimator: Any) -> FigureData:
-    """M itself, for at most twenty columns: off-diagonal entries are columns that matter together."""
+    """Show M for at most twenty columns; a large off-diagonal entry joins two columns in one feature."""
     M, labels = estimator.feature_matrix_, names(estimator)
     chosen = np.arange(len(M)) if len(M) <= _SHOWN else np.sort(canonical.descending(M.diagonal())[:_SHOWN])
     words = [labels[i] for i in chosen]
@@ -47,12 +47,12 @@ def matrix(estimator: Any) -> FigureData:
         rows=words,
         columns=words,
         title="Feature matrix M",
-        caption=_told(estimator),
+        caption=_summary(estimator),
     )
 
 
 def directions(estimator: Any) -> FigureData:
-    """The three most important directions, entry by entry, for the columns that weigh most in them."""
+    """Show the three most important directions, for the columns with the largest entries."""
     vectors, labels = estimator.feature_directions_[:3], names(estimator)
     values = np.linalg.eigvalsh(estimator.feature_matrix_)[::-1]
     shares = values / values.sum()
@@ -63,23 +63,23 @@ def directions(estimator: Any) -> FigureData:
         x="column",
         y="entry",
         title="Top directions of M",
-        caption=_told(estimator),
+        caption=_summary(estimator),
     )
 
 
 def history(estimator: Any) -> FigureData:
-    """The score over iterations, one curve for each rule that was tried."""
+    """Show the score over iterations, one curve for each rule tried."""
     table = estimator.history_
     zero, rest = table[table["iteration"] == 0], table[table["iteration"] > 0]
     series = []
     for (update, how), run in rest.groupby(["update", "normalize"], dropna=False):
-        label = f"{update}, {how} kept" if isinstance(how, str) else str(update)
+        label = f"{update}, {how} normalised" if isinstance(how, str) else str(update)
         joined = [*zero.to_dict("records"), *run.to_dict("records")]
         series.append(figure.Series(label, [row["iteration"] for row in joined], [row["score"] for row in joined]))
     if not series:
         series = [figure.Series("plain kernel", zero["iteration"].to_numpy(), zero["score"].to_numpy(), style="points")]
     return figure.curves(
-        series, x="iteration", y="score of rows left out", title="Score over iterations", caption=_told(estimator)
+        series, x="iteration", y="score on held-out rows", title="Score over iterations", caption=_summary(estimator)
     )
 
 
@@ -89,17 +89,17 @@ FIGURES: dict[str, Callable[[Any], FigureData]] = {
     "directions": directions,
     "history": history,
 }
-"""What `estimator.plot` can show."""
+"""The figures of `estimator.plot`."""
 
 
 def summary_html(estimator: Any) -> str:
-    """What was decided, in one line, and the importances as a drawing."""
+    """Return HTML with the chosen update in one line, and the importances as a figure."""
     from firstlight import plots
 
-    return f"<div><p>{html.escape(_told(estimator))}</p>{plots.svg(importances(estimator))}</div>"
+    return f"<div><p>{html.escape(_summary(estimator))}</p>{plots.svg(importances(estimator))}</div>"
 
 
-def _told(estimator: Any) -> str:
+def _summary(estimator: Any) -> str:
     way = f"{estimator.update_} after {estimator.n_iter_} iterations" if estimator.n_iter_ else "no feature learning"
     kernel = type(estimator.kernel_).__name__.lower()
     return f"{way}; {kernel} kernel, bandwidth {estimator.bandwidth_:.3g}, ridge {estimator.ridge_:.3g}"

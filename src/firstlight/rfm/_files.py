@@ -1,4 +1,4 @@
-"""Fitted estimators as one `.safetensors` file: numbers and JSON, nothing that could be executed."""
+"""Fitted estimators as one `.safetensors` file: numbers and JSON, no executable code."""
 
 import json
 import os
@@ -24,7 +24,7 @@ _NUMBERS = {"feature_matrix_", "_centres", "_beta"}
 
 
 def save(estimator: Any, path: str | os.PathLike[str]) -> Path:
-    """Write a fitted estimator, whole or not at all."""
+    """Write a fitted estimator atomically."""
     from safetensors.numpy import save as pack
 
     params, kernel = estimator.get_params(), type(estimator.kernel_).__name__.lower()
@@ -53,7 +53,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> Path:
 
 
 def _spelled(classes: np.ndarray) -> list[Any]:
-    """The classes as JSON can hold them."""
+    """Return the classes as JSON values."""
     spelled = (classes.view(np.int64) if classes.dtype.kind in "mM" else classes).tolist()
     other = [label for label in spelled if not isinstance(label, bool | int | float | str)]
     if other:
@@ -65,7 +65,7 @@ def _spelled(classes: np.ndarray) -> list[Any]:
 
 
 def load(path: str | os.PathLike[str]) -> RFMClassifier | RFMRegressor:
-    """Read an estimator that `save` wrote; it predicts the same numbers.
+    """Read an estimator that `save` wrote; its predictions are identical.
 
     >>> import tempfile
     >>> X = np.random.default_rng(0).standard_normal((30, 2))
@@ -98,7 +98,7 @@ def _restored(head: Header, arrays: dict[str, np.ndarray]) -> RFMClassifier | RF
         setattr(estimator, name, arrays[name])
     estimator.kernel_ = KERNELS[head.kernel](estimator.bandwidth_)
     history = pd.DataFrame([step.model_dump() for step in head.history])
-    # A column without any number would come back as one of objects.
+    # A column of nulls alone would have dtype object.
     numbers = ["score", "error", "ridge", "alignment", "change", "condition"]
     estimator.history_ = history.astype(dict.fromkeys(numbers, float))
     estimator._scaling = Scaling(arrays["shift"], arrays["spread"])

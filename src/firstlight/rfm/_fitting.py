@@ -1,4 +1,4 @@
-"""From a scaled table to a fitted machine: decide, then fit all rows."""
+"""From a scaled table to a fitted machine: choose update, iterations and ridge, then fit all rows."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,27 +13,27 @@ from firstlight.rfm._solvers import memory
 from firstlight.rfm._solvers.centres import CentreSolver
 from firstlight.rfm._solvers.exact import ExactSolver
 from firstlight.rfm._solvers.kernels import Kernel, in_range
-from firstlight.rfm._solvers.ridge import best_ridge
+from firstlight.rfm._solvers.leave_one_out import best_ridge
 from firstlight.rfm._solvers.solution import NotPositiveDefinite, Solution
 from firstlight.rfm._solvers.threads import threads
 
 SELECTION_ROWS = 5000
-"""Of larger tables, this many rows decide on the update, the ridge and the iteration; all rows are then fitted."""
+"""Number of rows that choose update, ridge and iteration in larger tables; the final fit uses all rows."""
 
 SINGLE_ROWS = 2000
-"""From here on precision "auto" is single, which halves time and memory, as long as it resolves the problem."""
+"""Rows from which precision "auto" is single, which halves time and memory, if it resolves the problem."""
 
 PATIENCE = 2
-"""A rule is given up so many iterations after its best one, where that is what is looked for."""
+"""Stop a rule after this many iterations without improvement."""
 
 FOLDS = 4
 ENOUGH_ROWS = 500
-"""So many rows left out tell machines apart; of large tables not all folds are needed for that."""
+"""Held-out rows that suffice to compare machines; large tables need fewer than `FOLDS` folds for this."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is to be decided and how; `ridge` None means the one that leave-one-out likes best."""
+    """What to choose and how; `ridge` None means the ridge of least leave-one-out error."""
 
     rules: tuple[Rule, ...]
     iterations: int
@@ -49,13 +49,13 @@ class Settings:
 
     @property
     def decided(self) -> bool:
-        """Whether there is nothing left to decide."""
+        """Whether nothing is left to choose."""
         return self.early_stopping is None and self.ridge is not None and len(self.rules) <= 1
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A machine f(x) = K_M(x, C)β with the way it was found."""
+    """A machine f(x) = K_M(x, C)β with the history of its selection."""
 
     machine: Iterate
     centres: Float[np.ndarray, "m d"]
@@ -65,7 +65,7 @@ class Fitted:
 
     @property
     def dtype(self) -> np.dtype:
-        """Precision that it was computed in."""
+        """Precision of the fit."""
         return self.centres.dtype
 
 
@@ -77,7 +77,7 @@ def fit(
     settings: Settings,
     quality: Callable[[np.ndarray, np.ndarray, np.ndarray], Quality],
 ) -> Fitted:
-    """Decide and fit, in the least precision that resolves the problem if the precision is "auto"."""
+    """Choose and fit; with precision "auto", in the lowest precision that resolves the problem."""
     with threads(*Z.shape):
         return _resolved(Z, Y, weights, kernel, settings, quality)
 
@@ -111,17 +111,17 @@ def _fit(Z, Y, weights, kernel: Kernel, settings: Settings, quality) -> Fitted:
     folds = [_tried(Z, Y, weights, kernel, settings, quality, *split) for split in splits]
     runs = folds[0] if len(folds) == 1 else pooled(folds, quality)
     plan, best = choose(runs, last=settings.early_stopping is None)
-    told = history(runs, best)
+    rows = history(runs, best)
     if len(splits[0][0]) == len(Z) <= settings.exact_rows:
-        return Fitted(best.iterate, Z, len(Z), told, best.judged)
+        return Fitted(best.iterate, Z, len(Z), rows, best.judged)
     del runs, folds
     final = _follow(plan, Z, Y, weights, kernel, settings, rng)
-    return Fitted(final.machine, final.centres, len(Z), told, best.judged)
+    return Fitted(final.machine, final.centres, len(Z), rows, best.judged)
 
 
-def _tried(Z, Y, weights, kernel: Kernel, settings: Settings, quality, kept, held) -> list[list[Step]]:
-    """All machines fitted to the rows `kept`, judged by those `held`, or by leaving out where there are none."""
-    part = Z[kept], Y[kept], weights[kept]
+def _tried(Z, Y, weights, kernel: Kernel, settings: Settings, quality, train, held) -> list[list[Step]]:
+    """Fit all machines to the rows `train`; judge them by the rows `held`, or by leave-one-out if there are none."""
+    part = Z[train], Y[train], weights[train]
 
     def judged(solver: Any, machine: Iterate) -> Judged:
         if len(held):
@@ -135,7 +135,7 @@ def _tried(Z, Y, weights, kernel: Kernel, settings: Settings, quality, kept, hel
         _ridge(settings, loo=not len(held)),
         judged,
         quality,
-        agop=_agop_is_cheap(len(kept), Z.shape[1], Y.shape[1]),
+        agop=_agop_is_cheap(len(train), Z.shape[1], Y.shape[1]),
         tol=settings.tol,
         patience=settings.iterations if settings.early_stopping is None else PATIENCE,
         n_jobs=settings.n_jobs,
@@ -143,7 +143,7 @@ def _tried(Z, Y, weights, kernel: Kernel, settings: Settings, quality, kept, hel
 
 
 def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, rng, quality=None) -> Fitted:
-    """Run a plan on all rows; with a `quality`, the last machine is judged by leaving out."""
+    """Run a plan on all rows; with a `quality`, judge the last machine by leave-one-out."""
     solver = _solver(Z, Y, weights, kernel, settings, rng)
     loo = quality is not None and settings.loo
 
@@ -155,21 +155,21 @@ def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, rng, 
         return solver.solve(plan.ridges[iteration], loo=loo and last)
 
     ridge = Ridge(solve, once=not searched)
-    # What was decided is followed to its end; where nothing was, M decides how far.
+    # A chosen plan runs to its end; without a choice, `tol` may stop it.
     tol = settings.tol if settings.decided else 0.0
-    rule, told, machine = plan.rule or Rule("nfa"), [], None
+    rule, rows, machine = plan.rule or Rule("nfa"), [], None
     wanted = quality is not None and _agop_is_cheap(len(Z), Z.shape[1], Y.shape[1])
     for machine in iterate(solver, rule, plan.iterations, ridge, agop=wanted, tol=tol):
         step = Step(plan.rule if machine.iteration else None, machine, (np.nan, np.nan), alignment(machine))
-        told.append(step.row(False))
+        rows.append(step.row(False))
     if machine is None:
         raise ValueError("Algorithm 1 made no machine; iterations must be at least 0")
-    told[-1]["chosen"] = True
-    shown = None
+    rows[-1]["chosen"] = True
+    judged = None
     if quality is not None and machine.solution.loo is not None:
-        shown = machine.solution.loo, solver.Y, solver.weights
-        told[-1]["score"], told[-1]["error"] = quality(*shown)
-    return Fitted(machine, solver.C, len(Z), told, shown)
+        judged = machine.solution.loo, solver.Y, solver.weights
+        rows[-1]["score"], rows[-1]["error"] = quality(*judged)
+    return Fitted(machine, solver.C, len(Z), rows, judged)
 
 
 def _solver(Z, Y, weights, kernel: Kernel, settings: Settings, rng: np.random.Generator) -> Solver:
@@ -180,34 +180,34 @@ def _solver(Z, Y, weights, kernel: Kernel, settings: Settings, rng: np.random.Ge
 
 
 def _splits(Z, Y, settings: Settings, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Rows that decisions are made with, and rows held out to judge them (none for leave-one-out)."""
+    """Return pairs of training rows and held-out rows for the selection (none held out for leave-one-out)."""
     rows = len(Z)
-    kept, held = np.arange(rows), np.arange(0)
+    train, held = np.arange(rows), np.arange(0)
     if isinstance(settings.early_stopping, float) and rows > 1:
         order = rng.permutation(rows)
         count = min(max(1, round(settings.early_stopping * rows)), rows - 1)
-        held, kept = np.sort(order[:count]), np.sort(order[count:])
-    # Without an update there is no metric that could have seen the rows left out, and they are left out one by one.
+        held, train = np.sort(order[:count]), np.sort(order[count:])
+    # Without an update no metric has seen the held-out rows, so leave-one-out is unbiased and folds are not needed.
     if settings.early_stopping == "folds" and settings.rules and settings.iterations and rows >= 2 * FOLDS:
         fold = systematic_folds(Z, Y, FOLDS)
         needed = min(FOLDS, -(-ENOUGH_ROWS * FOLDS // rows))
         return [(_thinned(np.flatnonzero(fold != k), rng), np.flatnonzero(fold == k)) for k in range(needed)]
-    return [(_thinned(kept, rng), held)]
+    return [(_thinned(train, rng), held)]
 
 
-def _thinned(kept: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return kept if len(kept) <= SELECTION_ROWS else np.sort(rng.choice(kept, SELECTION_ROWS, replace=False))
+def _thinned(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    return rows if len(rows) <= SELECTION_ROWS else np.sort(rng.choice(rows, SELECTION_ROWS, replace=False))
 
 
 def systematic_folds(Z: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "n c"], folds: int) -> np.ndarray:
-    """The fold of each row: rows in the order of their targets, then columns, are dealt out in turn.
+    """Return the fold of each row: rows sorted by target, then columns, go to the folds in turn.
 
-    Every fold gets its share of each class, nothing is drawn, and the order of the table does not matter.
+    Every fold gets its share of each class. Nothing is drawn at random, and the order of the table does not matter.
 
     >>> systematic_folds(np.arange(4.0)[:, None], np.array([[1.0], [0.0], [0.0], [1.0]]), 2).tolist()
     [0, 0, 1, 1]
     """
-    # Means of equal targets differ in their last digits, which must not decide.
+    # Means of equal targets differ in their last digits, which must not change the order.
     order = np.lexsort([*Z.T[::-1], *np.round(Y, 6).T[::-1]])
     fold = np.empty(len(Z), int)
     fold[order] = np.arange(len(Z)) % folds
@@ -229,10 +229,10 @@ def _ridge(settings: Settings, *, loo: bool) -> Ridge:
 
 def _left_out(solution: Solution) -> np.ndarray:
     if solution.loo is None:
-        raise ValueError("this machine was solved without leave-one-out predictions; ask for them with loo=True")
+        raise ValueError("this machine has no leave-one-out predictions; solve it with loo=True")
     return solution.loo
 
 
 def _agop_is_cheap(n: int, d: int, c: int) -> bool:
-    """Whether AGOP costs no more than the solve, so that it may be computed only to be compared with FACT."""
+    """Return whether AGOP costs no more than the solve, so that it can be computed just for `alignment`."""
     return n <= 1000 or 6 * c * d <= n

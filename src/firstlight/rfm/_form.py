@@ -1,4 +1,4 @@
-"""What the file of a fitted estimator must hold, so that what is loaded from it can predict."""
+"""The required content of an estimator file, checked so that a loaded estimator can predict."""
 
 from typing import Annotated, Any, Literal
 
@@ -13,7 +13,7 @@ from firstlight.rfm._updates import Normalize, Update
 Label = bool | int | float | str
 Share = Annotated[float, Ge(0), Le(1 + 1e-6)]
 _LONGEST = 1 << 18
-"""Bytes of a label, so that a forged type cannot ask for all the memory there is."""
+"""Largest size of a label in bytes, so that a forged dtype cannot exhaust the memory."""
 
 
 class Words(Form):
@@ -31,7 +31,7 @@ class Words(Form):
 
 
 class Step(Form):
-    """A row of `history_`; numbers that are not finite are null."""
+    """A row of `history_`; non-finite numbers are null."""
 
     update: Update | None
     normalize: Normalize | None
@@ -46,7 +46,10 @@ class Step(Form):
 
 
 class Header(Form):
-    """Everything but the arrays; `classes` and `temperature` are a classifier's, `one_dimensional` a regressor's."""
+    """All content except the arrays.
+
+    `classes`, `classes_dtype` and `temperature` belong to a classifier, `one_dimensional` to a regressor.
+    """
 
     schema_: Annotated[Literal[2], Field(alias="schema")]
     estimator: Literal["RFMClassifier", "RFMRegressor"]
@@ -67,7 +70,7 @@ class Header(Form):
 
 
 def check(head: Header, arrays: dict[str, np.ndarray]) -> None:
-    """Refuse a header and arrays that do not belong together or could not have been fitted."""
+    """Raise ValueError if header and arrays contradict each other or cannot come from a fit."""
     theirs = {"classes", "classes_dtype", "temperature"} if head.classifies else {"one_dimensional"}
     given = {
         name
@@ -95,7 +98,7 @@ def check(head: Header, arrays: dict[str, np.ndarray]) -> None:
 
 
 def labels(head: Header) -> np.ndarray:
-    """The classes as the array that was fitted."""
+    """Return the classes as the array of the fit."""
     spelled, given = head.classes_dtype or "", head.classes or []
     try:
         dtype = np.dtype(object) if spelled == "|O" else np.dtype(spelled)
@@ -104,7 +107,7 @@ def labels(head: Header) -> np.ndarray:
     kinds: dict[str, Any] = {"b": bool, "i": int, "u": int, "f": float, "U": str, "M": int, "m": int, "O": Label}
     if dtype.kind not in kinds or dtype.itemsize > _LONGEST:
         raise ValueError(f"classes_dtype must be a type of labels; got {spelled!r}")
-    # A bool is an int to Python, and not a label of numbers.
+    # Python counts a bool as an int, but it is no numeric label.
     fits = all(isinstance(label, kinds[dtype.kind]) and (dtype.kind in "bO" or label is not True) for label in given)
     try:
         array = np.array(given, dtype=dtype)

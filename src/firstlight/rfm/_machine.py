@@ -1,4 +1,4 @@
-r"""Algorithm 1: fit a kernel machine, let the metric M follow from it, and fit again."""
+r"""Algorithm 1: fit a kernel machine, update the metric M from it, and fit again."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,48 +19,54 @@ Metric = Float[np.ndarray, "d d"]
 
 
 Solver = ExactSolver | CentreSolver
-"""What the iteration runs on."""
+"""The solvers that the iteration can use."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """How M is updated: by which matrix, to which power, scaled how; `centred` takes mean gradients off AGOP."""
+    """How M is updated: by which matrix, with which scaling and power; `centred` subtracts mean gradients from AGOP."""
 
     update: Update
     normalize: Normalize | None = "trace"
     power: float = 0.5
     centred: bool = False
 
-    def next(self, M: Metric, found: FeatureMatrices) -> Metric | None:
-        """The next metric, or None where there is none: the machine is constant, or the numbers left the range."""
-        if not (np.isfinite(found.fact).all() and (found.agop is None or np.isfinite(found.agop).all())):
+    def next(self, M: Metric, matrices: FeatureMatrices) -> Metric | None:
+        """Return the next metric, or None if the machine is constant or numbers overflowed."""
+        if not (np.isfinite(matrices.fact).all() and (matrices.agop is None or np.isfinite(matrices.agop).all())):
             return None
-        metric = normalized(updated(self.update, M, found, self.power), self.normalize)
+        metric = normalized(updated(self.update, M, matrices, self.power), self.normalize)
         return metric if np.isfinite(metric).all() and np.trace(metric) > 0 else None
 
 
 @dataclass(frozen=True)
 class Iterate:
-    """One machine of Algorithm 1: its metric, its solution, and the matrices the next metric is made of.
+    """A machine of Algorithm 1.
 
-    `change` is the norm of the difference to the metric before, as a share of M's norm.
+    **Attributes:**
+
+    - `iteration`: number of updates of M before this machine.
+    - `M`: (d, d) metric.
+    - `solution`: coefficients for this metric.
+    - `matrices`: FACT and AGOP of this machine, from which the next metric is computed; None in the last machine.
+    - `change`: norm of the difference to the previous metric, as a fraction of M's norm.
     """
 
     iteration: int
     M: Metric
     solution: Solution
-    found: FeatureMatrices | None = field(default=None, repr=False)
+    matrices: FeatureMatrices | None = field(default=None, repr=False)
     change: float = float("nan")
 
 
 @dataclass(frozen=True)
 class Ridge:
-    """Solves at the ridge that is right for the metric loaded last.
+    """Chooses the ridge for the metric loaded last, and solves with it.
 
     **Arguments:**
 
-    - `solve`: is given the solver, the iteration, and whether it is the last.
-    - `once`: whether it solves each metric one time, so that K need not be kept.
+    - `solve`: takes the solver, the iteration, and whether it is the last; returns the solution.
+    - `once`: whether each metric is solved only once, so that the solver may overwrite K.
     """
 
     solve: Callable[[Solver, int, bool], Solution]
@@ -68,7 +74,7 @@ class Ridge:
 
 
 def fixed(ridge: float | Sequence[float], *, loo: bool = False) -> Ridge:
-    """The same ridge at all iterations, or one for each."""
+    """Return a `Ridge` with a fixed value for all iterations, or one value for each."""
     ridges = (ridge,) if isinstance(ridge, float | int) else ridge
     return Ridge(lambda solver, i, last: solver.solve(ridges[min(i, len(ridges) - 1)], loo=loo), once=True)
 
@@ -83,24 +89,25 @@ def iterate(
     agop: bool = True,
     tol: float = 0.0,
 ) -> Iterator[Iterate]:
-    r"""The machines of iterations 0 … T; iteration 0 has M = I and is plain kernel ridge regression.
+    r"""Yield the machines of iterations 0 … T; iteration 0 has M = I and is plain kernel ridge regression.
 
-    Each is handed out with the matrices computed from it, while the solver holds its metric, so that it can
-    still predict; the last has none, and the sequence ends early where no next metric exists.
+    Each machine comes with its feature matrices, except the last. While it is current, the solver holds its metric and
+    can predict. The sequence ends early if no next metric exists.
 
     **Arguments:**
 
-    - `solver`: exact, or on centres.
+    - `solver`: exact solver, or solver on centres.
+    - `rule`: how M is updated.
     - `iterations`: T, the number of updates of M.
-    - `ridge`: `fixed(…)`, or one that chooses.
-    - `start`: an iterate with matrices to go on from, instead of M = I.
-    - `agop`: whether AGOP is computed even where the update does not need it.
-    - `tol`: the machine whose M differs from the one before by less than this share of its norm is the last.
+    - `ridge`: `fixed(…)`, or a `Ridge` that chooses.
+    - `start`: an iterate with matrices from which to continue, instead of M = I.
+    - `agop`: whether to compute AGOP even if the update does not need it.
+    - `tol`: stop at a machine whose M differs from the previous metric by less than this fraction of its norm.
     """
     wanted, iteration, change = agop or rule.update == "nfa", 0, float("nan")
     M = np.eye(solver.X.shape[1])
-    if start is not None and start.found is not None:
-        following = rule.next(start.M, start.found)
+    if start is not None and start.matrices is not None:
+        following = rule.next(start.M, start.matrices)
         if following is None:
             return
         M, iteration, change = following, start.iteration + 1, _change(following, start.M)
@@ -113,18 +120,18 @@ def iterate(
         if last:
             yield Iterate(iteration, M, solution, change=change)
             return
-        # A metric whose scale runs away overflows here; that ends the sequence, and is no reason for a warning.
+        # A metric that grows without bound overflows here. This ends the sequence and needs no warning.
         with threads(*solver.X.shape), np.errstate(over="ignore", invalid="ignore"):
-            found = solver.matrices(solution, agop=wanted, centred=rule.centred)
-            following = rule.next(M, found)
-        yield Iterate(iteration, M, solution, found, change)
+            matrices = solver.matrices(solution, agop=wanted, centred=rule.centred)
+            following = rule.next(M, matrices)
+        yield Iterate(iteration, M, solution, matrices, change)
         if following is None:
             return
         M, iteration, change = following, iteration + 1, _change(following, M)
 
 
 def _change(M: Metric, before: Metric) -> float:
-    # Squares leave the range of numbers long before a metric whose scale runs away does.
+    # Scale first: squares of a metric that grows without bound overflow long before the metric does.
     size = np.abs(M).max()
     with np.errstate(over="ignore", invalid="ignore"):
         return float(np.linalg.norm((M - before) / size) / np.linalg.norm(M / size))
@@ -141,7 +148,9 @@ def recursive_feature_machine(
     weights: Float[np.ndarray, " n"] | None = None,
     agop: bool = False,
 ) -> Iterator[tuple[Iterate, Callable[[np.ndarray], np.ndarray]]]:
-    r"""Algorithm 1 as the paper has it: every iterate, with f as a function of rows, good until the next is asked for.
+    r"""Run Algorithm 1 of the paper: yield every iterate and its f, a function of rows.
+
+    f is valid until the next iterate is requested.
 
     >>> from firstlight.rfm import Gaussian, Rule
     >>> X = np.random.default_rng(0).choice([-1.0, 1.0], (60, 6)) / 6**0.5

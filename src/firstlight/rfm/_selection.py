@@ -1,4 +1,4 @@
-"""Which update, how many iterations and which ridge: decided by rows held out, or left out one by one."""
+"""Choice of the update, the number of iterations and the ridge by held-out rows or leave-one-out."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -11,10 +11,10 @@ from firstlight.rfm._machine import Iterate, Ridge, Rule, Solver, iterate
 from firstlight.rfm._solvers.exact import ExactSolver
 
 Quality = tuple[float, float]
-"""What is shown to a person (higher is better), and the squared error, which decides: it counts in smaller steps."""
+"""The score shown to the user (higher is better), and the squared error, which decides because it is finer."""
 
 Judged = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Predictions of rows that were left out (n, c), their targets (n, c) and their weights (n,)."""
+"""Predictions for held-out rows (n, c), their targets (n, c) and their weights (n,)."""
 
 Judge = Callable[[Solver, Iterate], Judged]
 Grade = Callable[[np.ndarray, np.ndarray, np.ndarray], Quality]
@@ -22,7 +22,7 @@ Grade = Callable[[np.ndarray, np.ndarray, np.ndarray], Quality]
 
 @dataclass(frozen=True)
 class Step:
-    """One machine that was tried; `rule` is None for plain kernel ridge regression, iteration 0."""
+    """A machine that was tried; `rule` is None for plain kernel ridge regression, iteration 0."""
 
     rule: Rule | None
     iterate: Iterate
@@ -31,7 +31,7 @@ class Step:
     judged: Judged | None = None
 
     def row(self, chosen: bool) -> dict[str, Any]:
-        """As a row of `history_`."""
+        """Return the step as a row of `history_`."""
         solution = self.iterate.solution
         return {
             "update": self.rule.update if self.rule else None,
@@ -49,7 +49,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """What was decided: the rule, and a ridge for each iteration 0 … T."""
+    """The decision: the rule, and a ridge for each iteration 0 … T."""
 
     rule: Rule | None
     ridges: tuple[float, ...]
@@ -61,11 +61,12 @@ class Plan:
 
 
 def alignment(iterate: Iterate) -> float:
-    """Cosine of √(FACT·FACTᵀ) and √AGOP, the two metrics that could follow; NaN where one is unknown or zero."""
-    found = iterate.found
-    if found is None or found.agop is None or not np.isfinite(found.agop).all() or not found.agop.any():
+    """Return the cosine of √(FACT·FACTᵀ) and √AGOP, the two candidate metrics; NaN if one is unknown or zero."""
+    matrices = iterate.matrices
+    agop = None if matrices is None else matrices.agop
+    if matrices is None or agop is None or not np.isfinite(agop).all() or not agop.any():
         return float("nan")
-    return float(cosine(found.fact_root, found.agop_root))
+    return float(cosine(matrices.fact_root, matrices.agop_root))
 
 
 def explore(
@@ -81,16 +82,27 @@ def explore(
     patience: int,
     n_jobs: int | None = None,
 ) -> list[list[Step]]:
-    """The steps of every rule, each beginning with the plain machine that all share.
+    """Run every rule and return its steps; all begin with the same plain machine.
 
-    A rule is given up `patience` iterations after its best one.
+    **Arguments:**
+
+    - `make`: builds a solver; called once per rule if rules run in parallel.
+    - `rules`: the updates to try.
+    - `iterations`: maximal number of updates of M.
+    - `ridge`: chooses the ridge of each machine.
+    - `judge`: predicts held-out rows with a machine.
+    - `grade`: turns these predictions into a score and an error.
+    - `agop`: whether to compute AGOP even if no update needs it.
+    - `tol`: stop when M changes by less than this fraction.
+    - `patience`: stop a rule after this many iterations without improvement.
+    - `n_jobs`: number of rules that run in parallel.
     """
 
     def pursue(solver: Solver, rule: Rule) -> Iterator[Step]:
         best, since = first.quality, 0
         for machine in iterate(solver, rule, iterations, ridge, start=first.iterate, agop=agop, tol=tol):
             step = _step(rule, machine, judge(solver, machine), grade)
-            yield replace(step, iterate=replace(machine, found=None))
+            yield replace(step, iterate=replace(machine, matrices=None))
             since = 0 if _better(step.quality, best) else since + 1
             best = step.quality if since == 0 else best
             if since == patience:
@@ -119,7 +131,7 @@ def _step(rule: Rule | None, machine: Iterate, judged: Judged, grade: Grade) -> 
 
 
 def pooled(folds: Sequence[Sequence[Sequence[Step]]], grade: Grade) -> list[list[Step]]:
-    """The runs of the first fold, judged by the rows held out of all folds, as far as every fold went."""
+    """Grade the runs of the first fold by the held-out rows of all folds, up to the shortest run."""
     runs = []
     for same_rule in zip(*folds, strict=True):
         steps = []
@@ -134,7 +146,7 @@ def pooled(folds: Sequence[Sequence[Sequence[Step]]], grade: Grade) -> list[list
 
 
 def choose(runs: Sequence[Sequence[Step]], *, last: bool = False) -> tuple[Plan, Step]:
-    """The best step of all, or the best among the last of each run; the earlier one where they are equal."""
+    """Return the best step, or with `last` the best among the last steps; the earlier step wins a tie."""
     candidates = [(run, len(run) - 1) for run in runs] if last else [(r, i) for r in runs for i in range(len(r))]
     run, place = candidates[0]
     for other, position in candidates[1:]:
@@ -145,11 +157,11 @@ def choose(runs: Sequence[Sequence[Step]], *, last: bool = False) -> tuple[Plan,
 
 
 def history(runs: Sequence[Sequence[Step]], chosen: Step) -> list[dict[str, Any]]:
-    """All steps as rows, the shared one once."""
+    """Return all steps as rows; the shared first step appears once."""
     steps = [runs[0][0], *(step for run in runs for step in run[1:])]
     return [step.row(step is chosen) for step in steps]
 
 
-def _better(one: Quality, other: Quality) -> bool:
-    # Differences at the level of rounding must not decide, or equal tables in another order would fit differently.
-    return one[1] < other[1] * (1 - 1e-9)
+def _better(candidate: Quality, best: Quality) -> bool:
+    # Rounding must not decide: the same table in another row order has to give the same fit.
+    return candidate[1] < best[1] * (1 - 1e-9)

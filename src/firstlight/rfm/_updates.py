@@ -1,4 +1,4 @@
-r"""How the metric M follows from a fitted machine (FACT, Section 4.2 and Appendix E)."""
+r"""Updates of the metric M from a fitted machine (FACT, Section 4.2 and Appendix E)."""
 
 from typing import Literal
 
@@ -14,13 +14,13 @@ Normalize = Literal["trace", "max"]
 UPDATES: tuple[Update, ...] = ("fact", "fact_geometric", "nfa")
 
 
-def updated(update: Update, M: Metric, found: FeatureMatrices, power: float = 0.5) -> Metric:
-    r"""The next metric, at power s = ½ as in the paper.
+def updated(update: Update, M: Metric, matrices: FeatureMatrices, power: float = 0.5) -> Metric:
+    r"""Return the next metric; the paper has power s = ½.
 
     $$\text{nfa: } \mathrm{AGOP}^s, \qquad \text{fact: } (F F^\top)^s, \qquad
       \text{fact\_geometric: } ((FM)(FM)^\top)^{s/2}$$
 
-    with F = FACT. The paper's powers ¼ and ⅛ are of W = M^{1/2}.
+    with F = FACT. The paper's powers ¼ and ⅛ are powers for W = M^{1/2}.
 
     >>> F = np.diag([4.0, 1.0])
     >>> updated("fact", np.eye(2), FeatureMatrices(F, None)).diagonal()
@@ -29,18 +29,18 @@ def updated(update: Update, M: Metric, found: FeatureMatrices, power: float = 0.
     array([2., 1.])
     """
     if update == "nfa":
-        if found.agop is None:
+        if matrices.agop is None:
             raise ValueError("the update 'nfa' needs AGOP, which was not computed; ask for it with agop=True")
-        return found.agop_root if power == 0.5 else np.asarray(matrix_power(found.agop, power, FLOOR))
+        return matrices.agop_root if power == 0.5 else np.asarray(matrix_power(matrices.agop, power, FLOOR))
     if update == "fact":
-        return found.fact_root if power == 0.5 else np.asarray(symmetrised(found.fact, 2 * power, FLOOR))
+        return matrices.fact_root if power == 0.5 else np.asarray(symmetrised(matrices.fact, 2 * power, FLOOR))
     if update == "fact_geometric":
-        return np.asarray(symmetrised(found.fact @ M, power, FLOOR))
-    raise ValueError(f"update is one of {', '.join(UPDATES)}; got {update!r}")
+        return np.asarray(symmetrised(matrices.fact @ M, power, FLOOR))
+    raise ValueError(f"update must be one of {', '.join(UPDATES)}; got {update!r}")
 
 
 def normalized(M: Metric, how: Normalize | None) -> Metric:
-    """M scaled so that its trace is d ("trace"), or its largest entry 1 ("max"); as it is for None.
+    """Scale M to trace d ("trace") or to largest entry 1 ("max"); None returns M unchanged.
 
     >>> normalized(np.diag([3.0, 1.0]), "trace").diagonal()
     array([1.5, 0.5])

@@ -1,7 +1,7 @@
-r"""Kernel ridge regression with fewer centres than rows, for tables whose n×n matrix does not fit.
+r"""Kernel ridge regression with fewer centres than rows, for tables whose n×n matrix does not fit in memory.
 
 f(x) = K(x, C)β minimises Σ w_i|y_i − f(x_i)|² + ridge·βᵀK_CCβ exactly, in one pass over blocks of rows. With K_CC = LLᵀ
-the rows are B = K_XC L⁻ᵀ, and BᵀwB + ridge·I is as well conditioned as the problem itself, which K_XCᵀK_XC is not.
+and B = K_XC L⁻ᵀ, the system BᵀwB + ridge·I is as well conditioned as the problem itself; K_XCᵀK_XC is not.
 """
 
 from collections.abc import Iterator
@@ -20,15 +20,17 @@ _ROWS_TIMES_CENTRES = 1 << 23
 
 
 class CentreSolver:
-    r"""Weighted kernel ridge regression on chosen centres; the same calls as `ExactSolver`.
+    r"""Weighted kernel ridge regression on chosen centres, with the interface of `ExactSolver`.
 
     **Arguments:**
 
-    - `X`: (n, d) rows; Y: (n, c) targets; weights: (n,) above 0.
-    - `kernel`: with its bandwidth.
-    - `centres`: (m,) which rows are the centres.
+    - `X`: (n, d) rows.
+    - `Y`: (n, c) targets.
+    - `weights`: (n,) weights above 0.
+    - `kernel`: kernel with its bandwidth.
+    - `centres`: (m,) indices of the rows that are centres.
 
-    `Solution.captured` states the accuracy: 1 − captured is the mean over rows of what the centres miss of K(x, x).
+    `Solution.captured` measures the accuracy: the centres miss the fraction 1 − captured of the sum of K(x, x).
 
     >>> from firstlight.rfm._solvers.kernels import Gaussian
     >>> X = np.linspace(-1, 1, 50)[:, None]
@@ -52,12 +54,12 @@ class CentreSolver:
         self._potrf, self._potrs, self._pocon = get_lapack_funcs(("potrf", "potrs", "pocon"), (X,))
 
     def load(self, M: Float[np.ndarray, "d d"], *, once: bool = False) -> None:
-        """One pass over the rows for the metric M; how often it is solved makes no difference."""
+        """Pass over the rows once for the metric M; `once` has no effect here."""
         self.M = M.astype(self.X.dtype, copy=False)
         K = values(self.kernel, self.C, self.C, self.M).astype(np.float64)
         if self.kernel.radial:
             np.fill_diagonal(K, 1)
-        # Centres may be closer than the precision tells; the shift is below what single precision resolves.
+        # Centres may coincide up to rounding; the shift is below single precision.
         K[np.diag_indices_from(K)] += 1e-6 * np.mean(K.diagonal())
         try:
             self._root = cholesky(K, lower=True).astype(self.X.dtype)
@@ -76,18 +78,18 @@ class CentreSolver:
 
     @property
     def size(self) -> float:
-        """The mean of the kernel's diagonal, the scale of a ridge."""
+        """The mean of the kernel's diagonal, which sets the scale of a ridge."""
         return float(np.mean(self._self_similarity(slice(None)), dtype=np.float64)) or 1.0
 
     def solve(self, ridge: float, *, loo: bool = False) -> Solution:
-        """β for one ridge and the metric loaded last; leaving a row out keeps it as a centre."""
+        """Solve for β at a ridge, for the metric loaded last; a row left out remains a centre."""
         system = np.asfortranarray(self._gram)
         norm = float(np.abs(system).sum(axis=0).max()) + ridge
         system[np.diag_indices_from(system)] += ridge
         factor, failed = self._potrf(system, lower=1, overwrite_a=1, clean=1)
         if failed:
             raise NotPositiveDefinite(
-                f"{len(self.C)} centres with ridge {ridge:g} give no positive definite system in {system.dtype}; "
+                f"the system of {len(self.C)} centres with ridge {ridge:g} is not positive definite in {system.dtype}; "
                 "give a larger ridge"
             )
         gamma, _ = self._potrs(factor, self._moment, lower=1)
@@ -107,7 +109,7 @@ class CentreSolver:
         return Solution(beta, alpha, float(ridge), predictions, condition, self.captured)
 
     def matrices(self, solution: Solution, *, agop: bool = True, centred: bool = False) -> FeatureMatrices:
-        r"""FACT and AGOP; FACT = M(S(X, C) − ½S(C, C)) is W's gradient of the least cost, as for the exact machine."""
+        r"""Return FACT and AGOP; FACT = M(S(X, C) − ½S(C, C)) is the gradient of the minimal cost in W."""
         radial, beta = self.kernel.radial, solution.beta
         among = slopes(self.kernel, self.C, self.C, self.M)
         if radial:
@@ -126,7 +128,7 @@ class CentreSolver:
         return FeatureMatrices((self.M @ total).astype(np.float64), products)
 
     def predict(self, solution: Solution, Z: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "q c"]:
-        """f at new rows."""
+        """Return f at new rows."""
         return predict(self.kernel, Z.astype(self.X.dtype, copy=False), self.C, self.M, solution.beta)
 
     def _projected(self) -> Iterator[tuple[slice, Float[np.ndarray, "b m"]]]:

@@ -1,6 +1,6 @@
 r"""Kernel ridge regression by one Cholesky factor, in the memory of one n×n matrix.
 
-LAPACK turns one triangle into the factor; the other keeps K for other ridges, or, if there are none, the slopes D.
+LAPACK replaces one triangle by the factor. The other triangle holds K for further ridges, or the slopes D.
 """
 
 from functools import partial
@@ -22,9 +22,10 @@ class ExactSolver:
 
     **Arguments:**
 
-    - `X`: (n, d) rows, centred if the kernel is radial; float32 or float64 decides the precision of everything.
-    - `Y`: (n, c) targets; weights: (n,) above 0.
-    - `kernel`: with its bandwidth.
+    - `X`: (n, d) rows, centred if the kernel is radial; its type, float32 or float64, is the precision of all results.
+    - `Y`: (n, c) targets.
+    - `weights`: (n,) weights above 0.
+    - `kernel`: kernel with its bandwidth.
 
     >>> from firstlight.rfm._solvers.kernels import Gaussian
     >>> X, Y = np.array([[-1.0], [1.0]]), np.array([[-1.0], [1.0]])
@@ -48,7 +49,7 @@ class ExactSolver:
         (self._pocon,) = get_lapack_funcs(("pocon",), (self._square,))
 
     def load(self, M: Float[np.ndarray, "d d"], *, once: bool = False) -> None:
-        """Compute K for the metric M; with `once` it can be solved one time only, and D is there afterwards."""
+        """Compute K for the metric M; with `once`, also D, and then only one `solve` is possible."""
         self.M, K = M.astype(self.X.dtype, copy=False), self._square
         self._once, self._slope_diagonal = once, np.zeros(0)
         if once:
@@ -67,20 +68,20 @@ class ExactSolver:
 
     @property
     def size(self) -> float:
-        """The mean of the kernel's diagonal, the scale of a ridge."""
+        """The mean of the kernel's diagonal, which sets the scale of a ridge."""
         return float(np.mean(self._diagonal, dtype=np.float64)) or 1.0
 
     def kernel_matrix(self) -> Float[np.ndarray, "n n"]:
-        """A copy of K for the metric loaded last, in double precision; before anything was solved."""
+        """Return a copy of K for the metric loaded last, in double precision; call it before `solve`."""
         if not self._whole or self._once:
             raise ValueError("the kernel matrix was overwritten; call load(M) first")
         return self._square.astype(np.float64)
 
     def solve(self, ridge: float, *, loo: bool = False) -> Solution:
-        """α for one ridge and the metric loaded last, with leave-one-out predictions if asked for."""
+        """Solve for α at a ridge, for the metric loaded last; `loo` adds leave-one-out predictions."""
         if not self._whole:
             if self._once:
-                raise ValueError("loaded to be solved once; call load(M) before another ridge")
+                raise ValueError("load(M, once=True) allows one solve; call load(M) before another ridge")
             mirror(self._square)
         self._whole = False
         np.fill_diagonal(self._square, self._diagonal + ridge / self.weights)
@@ -102,13 +103,13 @@ class ExactSolver:
         return Solution(alpha, alpha, float(ridge), predictions, condition)
 
     def matrices(self, solution: Solution, *, agop: bool = True, centred: bool = False) -> FeatureMatrices:
-        """FACT and AGOP of a solution for the metric loaded last; K is gone afterwards."""
+        """Return FACT and AGOP of a solution for the metric loaded last; K is overwritten."""
         D, alpha, radial = self._slopes(), solution.alpha, self.kernel.radial
         (n, d), c = self.X.shape, alpha.shape[1]
 
         rows = list(blocks(n, n + c * d, 1 << 19))
         if agop and c * d <= n:
-            # Of Σ_ij Ω_ij(x_i − x_j)(x_i − x_j)ᵀ one half is the other's transpose, and the gradients hold it.
+            # Half of Σ_ij Ω_ij(x_i − x_j)(x_i − x_j)ᵀ is the transpose of the other half; `pull` is one of them.
             pull, products = gradient_products(
                 rows, D.__getitem__, self.X, self.X, self.M, alpha, alpha, self.weights, radial, centred
             )
@@ -120,7 +121,7 @@ class ExactSolver:
         return FeatureMatrices(fact, products.astype(np.float64))
 
     def predict(self, solution: Solution, Z: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "q c"]:
-        """f at new rows."""
+        """Return f at new rows."""
         return predict(self.kernel, Z.astype(self.X.dtype, copy=False), self.C, self.M, solution.beta)
 
     def _slopes(self) -> Float[np.ndarray, "n n"]:
@@ -136,7 +137,7 @@ class ExactSolver:
         return D
 
     def _inverse_diagonal(self) -> Float[np.ndarray, " n"]:
-        """diag((LLᵀ)⁻¹) from L⁻¹, whose columns are rows of the upper triangle here."""
+        """Return diag((LLᵀ)⁻¹) from L⁻¹, whose columns are rows of the upper triangle here."""
         result = np.empty(len(self._square), self._square.dtype)
         in_parallel(partial(_upper_row_squares, self._square, result), blocks(len(result), 1, 256))
         return result
@@ -157,7 +158,7 @@ def predict(
     M: Float[np.ndarray, "d d"],
     beta: Float[np.ndarray, "m c"],
 ) -> Float[np.ndarray, "q c"]:
-    """K(Z, C)β by blocks of rows."""
+    """Return K(Z, C)β, computed in blocks of rows."""
     result = np.empty((len(Z), beta.shape[1]), beta.dtype)
     for block in blocks(len(Z), len(C), 1 << 23):
         result[block] = values(kernel, Z[block], C, M) @ beta

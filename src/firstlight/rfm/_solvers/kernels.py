@@ -1,6 +1,6 @@
 r"""Kernels with a learned metric M: radial, φ(‖x − z‖²_M), or of the inner product, k(xᵀMz).
 
-A kernel works in place on blocks of arguments u, so that an n×n matrix is never held twice.
+A kernel works in place on blocks of arguments u, so that no second n×n matrix is needed.
 """
 
 from abc import ABC, abstractmethod
@@ -13,11 +13,11 @@ from jaxtyping import Float
 Block = Float[np.ndarray, "*shape"]
 
 RANGES: dict[np.dtype, float] = {np.dtype(np.float32): 1e8, np.dtype(np.float64): 1e70}
-"""Entries and bandwidths may be this large, or its inverse: their fourth powers are then numbers still."""
+"""Upper bound of entries and bandwidths, and the inverse of the lower bound: fourth powers stay finite."""
 
 
 def in_range(size: float, dtype: np.dtype) -> bool:
-    """Whether squares of squares of numbers of this size neither overflow nor vanish.
+    """Return whether fourth powers of numbers of this size neither overflow nor vanish.
 
     >>> in_range(1e9, np.dtype(np.float32)), in_range(1e9, np.dtype(np.float64))
     (False, True)
@@ -29,19 +29,19 @@ def in_range(size: float, dtype: np.dtype) -> bool:
 class Kernel(ABC):
     r"""K(x, z) = k(u) with u = ‖x − z‖²_M for a radial kernel and u = xᵀMz otherwise.
 
-    A kernel of one's own says whether it is `radial`, and has `values` and `slopes`, both in place. A radial one must
-    have k(0) = 1: the diagonal is set to that, exactly.
+    Your own kernel sets `radial` and implements `values` and `slopes`, both in place. A radial kernel must have
+    k(0) = 1: the diagonal is set to exactly 1.
     """
 
     bandwidth: float = 1.0
 
     radial: ClassVar[bool] = True
     slopes_from_values: ClassVar[bool] = True
-    """Whether `slopes` is given K (which is at hand) or must be given u (computed again)."""
+    """Whether `slopes` takes K (which is already computed) or u (which is computed again)."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        # A shortcut for the formulas of a class does not hold for others.
+        # An inherited shortcut `both` would contradict new formulas.
         if {"values", "slopes"} & vars(cls).keys() and "both" not in vars(cls):
             cls.both = Kernel.both  # type: ignore[method-assign]
 
@@ -51,14 +51,14 @@ class Kernel(ABC):
 
     @abstractmethod
     def values(self, u: Block) -> None:
-        """Replace u by k(u); a radial kernel is never given u below 0."""
+        """Replace u by k(u); for a radial kernel u is never negative."""
 
     @abstractmethod
     def slopes(self, block: Block) -> None:
         """Replace k(u), or u, by D: 2k′(u) of a radial kernel, k′(u) of an inner-product kernel."""
 
     def both(self, u: Block, slopes: Block) -> None:
-        """Replace u by k(u) and write D to `slopes`: for a kernel whose D is cheaper while u is at hand."""
+        """Replace u by k(u) and write D to `slopes`; override it if D is cheaper to compute from u."""
         if self.slopes_from_values:
             self.values(u)
         np.copyto(slopes, u)
@@ -68,7 +68,7 @@ class Kernel(ABC):
 
 
 class Laplace(Kernel):
-    r"""exp(−√u/L); its slope −K/(L√u) is taken as zero where the distance is.
+    r"""exp(−√u/L); its slope −K/(L√u) is set to zero at distance zero.
 
     >>> u = np.array([0.0, 4.0])
     >>> Laplace(2.0).values(u)
@@ -82,7 +82,7 @@ class Laplace(Kernel):
         np.exp(u, out=u)
 
     def slopes(self, block: Block) -> None:
-        # √u/L = −log K: the distances need not be computed again.
+        # √u/L = −log K saves computing the distances again.
         with np.errstate(divide="ignore"):
             logarithm = np.log(block)
         logarithm[logarithm == 0] = -np.inf
@@ -134,7 +134,7 @@ class Exponential(Kernel):
 
 
 class Quadratic(Kernel):
-    r"""(u/L²)² of the inner product u = xᵀMz; its slope has a sign that K does not tell, so u is needed again.
+    r"""(u/L²)² of the inner product u = xᵀMz; the sign of its slope is not in K, so u is computed again.
 
     >>> u = np.array([-3.0])
     >>> Quadratic().values(u)
@@ -159,13 +159,13 @@ KERNELS: dict[str, type[Kernel]] = {
     "quadratic": Quadratic,
     "exponential": Exponential,
 }
-"""Kernels that an estimator knows by name."""
+"""The kernels that estimators take by name."""
 
 
 def median_bandwidth(X: Float[np.ndarray, "n d"], weights: Float[np.ndarray, " n"], radial: bool = True) -> float:
-    r"""The weighted median of the distances between different rows, or of the rows' norms for an inner product.
+    r"""Return the weighted median distance between different rows, or median norm for an inner product.
 
-    Of more than 1000 rows, 1000 at equal steps are taken: the median needs no more, and nothing is drawn at random.
+    From more than 1000 rows, 1000 at equal steps are used. Nothing is drawn at random.
 
     >>> median_bandwidth(np.array([[0.0], [1.0], [3.0]]), np.ones(3))
     2.0
@@ -180,8 +180,8 @@ def median_bandwidth(X: Float[np.ndarray, "n d"], weights: Float[np.ndarray, " n
         sizes, mass = pdist(X), weights[first] * weights[second]
     else:
         sizes, mass = np.linalg.norm(X, axis=1), weights
-    kept = (sizes > 0) & np.isfinite(sizes)
-    sizes, mass = sizes[kept], mass[kept]
+    valid = (sizes > 0) & np.isfinite(sizes)
+    sizes, mass = sizes[valid], mass[valid]
     if not len(sizes):
         return 1.0
     order = np.argsort(sizes)

@@ -1,9 +1,9 @@
-"""Cholesky factors, solutions with them and their inverses, by our own threads.
+"""Cholesky factors, their solves and inverses, on the threads of `in_parallel`.
 
-SciPy's functions hold the interpreter while they run, and the threads of BLAS spin after each call, in the way of ours.
-So the routines are called by their addresses, which lets the interpreter go, on blocks that `in_parallel` hands out.
-Where SciPy does not export its addresses, its own functions do the same work on the whole matrix, more slowly.
-Matrices are Fortran-ordered, and only what stands on and below the diagonal counts.
+SciPy's functions hold the interpreter lock while they run, and BLAS threads spin after each call and block ours. The
+routines are therefore called by address, without the lock, on blocks that `in_parallel` distributes. If SciPy does not
+export the addresses, its own functions do the same work on the whole matrix, more slowly. Matrices are Fortran-ordered,
+and only entries on and below the diagonal are read.
 """
 
 import ctypes
@@ -23,12 +23,12 @@ from firstlight.rfm._solvers.threads import cores, in_parallel
 Square = Float[np.ndarray, "n n"]
 
 LEAF = 320
-"""Rows that one thread factors alone: half as many cost more in calls, twice as many leave the others idle."""
+"""Rows that a thread factors alone: smaller leaves cost more calls, larger leaves keep other threads idle."""
 
 
 @one_blas_thread()
 def cholesky(A: Square) -> bool:
-    """Replace A by its factor L, A = LLᵀ; False where there is none.
+    """Replace A by its factor L, A = LLᵀ; return False if A is not positive definite.
 
     >>> A = np.array([[4.0, 0.0], [2.0, 5.0]], order="F")
     >>> cholesky(A), A.tolist()
@@ -53,7 +53,7 @@ def cholesky(A: Square) -> bool:
 
 
 def solve(L: Square, Y: Float[np.ndarray, "n c"]) -> Float[np.ndarray, "n c"]:
-    """(LLᵀ)⁻¹Y by one thread: reading L takes most of the time, and two would both read it."""
+    """Return (LLᵀ)⁻¹Y, on one thread: reading L takes most of the time, and two threads would both read it."""
     if not _has_addresses():
         return _scipy("potrs", L)(L, np.asarray(Y, L.dtype), lower=1)[0]
     X = np.array(Y, L.dtype, order="F")
@@ -79,7 +79,7 @@ def invert(L: Square) -> None:
         return
     half = n // 2
     top, left, rest = L[:half, :half], L[half:, :half], L[half:, half:]
-    # −L₂₂⁻¹L₂₁L₁₁⁻¹ by columns, then by rows, while the two on the diagonal are still what they were.
+    # −L₂₂⁻¹L₂₁L₁₁⁻¹ by columns, then by rows, before the diagonal blocks are inverted in place.
     in_parallel(lambda columns: _solve_left(rest, left[:, columns]), _even(half))
     in_parallel(lambda rows: _solve_right(top, left[rows], transposed=False, sign=-1.0), _even(n - half))
     in_parallel(invert, [top, rest])
@@ -96,7 +96,7 @@ def _solve_left(L: Square, B: np.ndarray) -> None:
 
 
 def _take_off(A: Square, B: Float[np.ndarray, "n k"], rows: slice) -> None:
-    """A ← A − BBᵀ in some rows, up to the diagonal."""
+    """A ← A − BBᵀ in the given rows, up to the diagonal."""
     start, count, k = rows.start, rows.stop - rows.start, B.shape[1]
     if start:
         _call("gemm", A, "N", "T", count, start, k, -1.0, B[rows], B[:start], 1.0, A[rows, :start])
@@ -104,12 +104,12 @@ def _take_off(A: Square, B: Float[np.ndarray, "n k"], rows: slice) -> None:
 
 
 def _even(count: int) -> Iterator[slice]:
-    """As many slices as there are cores."""
+    """Return slices of equal length, one per core."""
     return _between(count, lambda share: share)
 
 
 def _even_below_diagonal(count: int) -> Iterator[slice]:
-    """Slices of rows with equal areas up to the diagonal."""
+    """Return slices of rows with equal areas up to the diagonal."""
     return _between(count, lambda share: share**0.5)
 
 
@@ -120,7 +120,7 @@ def _between(count: int, place: Callable[[float], float]) -> Iterator[slice]:
 
 
 def _call(name: str, like: np.ndarray, *arguments: Any) -> None:
-    """Call a routine in the precision of `like`; a matrix stands for its address and its leading dimension."""
+    """Call a routine in the precision of `like`; pass a matrix as its address and leading dimension."""
     double = like.dtype == np.float64
     real = ctypes.c_double if double else ctypes.c_float
     given: list[Any] = []
@@ -144,13 +144,13 @@ def _require_columns(name: str, A: np.ndarray, like: np.ndarray) -> None:
 
 
 def _scipy(name: str, like: np.ndarray) -> Any:
-    """SciPy's own wrapper of a LAPACK routine, in the precision of `like`."""
+    """Return SciPy's wrapper of a LAPACK routine, in the precision of `like`."""
     _require_columns(name, like, like)
     return get_lapack_funcs((name,), (like,))[0]
 
 
 def _replace(A: np.ndarray, result: np.ndarray) -> None:
-    """Write the lower triangle of the result into A, unless LAPACK did: it copies what is not contiguous."""
+    """Write the lower triangle of the result into A, unless LAPACK worked in place; it copies non-contiguous input."""
     if not np.shares_memory(A, result):
         below = np.tril_indices(len(A))
         A[below] = result[below]
@@ -158,7 +158,7 @@ def _replace(A: np.ndarray, result: np.ndarray) -> None:
 
 @functools.cache
 def _has_addresses() -> bool:
-    """Whether SciPy exports the addresses of its BLAS and LAPACK, as it does for Cython."""
+    """Return whether SciPy exports the addresses of its BLAS and LAPACK routines, as it does for Cython."""
     return all(_exported())
 
 
@@ -169,7 +169,7 @@ def _exported() -> list[dict[str, Any]]:
 
 @functools.cache
 def _routine(name: str) -> Any:
-    """A function of SciPy's BLAS or LAPACK, which it exports for Cython under a name and a signature."""
+    """Return a BLAS or LAPACK function that SciPy exports for Cython under a name and a signature."""
     capsule = next(exported[name] for exported in _exported() if name in exported)
     signature, address = ctypes.pythonapi.PyCapsule_GetName, ctypes.pythonapi.PyCapsule_GetPointer
     signature.restype, signature.argtypes = ctypes.c_char_p, [ctypes.py_object]

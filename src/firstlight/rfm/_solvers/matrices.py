@@ -1,7 +1,7 @@
 r"""FACT and AGOP of f(x) = Σ_j K(x, c_j)β_j from blocks of slopes, with weighted rows.
 
-The exact machine has its rows for centres, C = X, and β = α; `features.kernel_fact` and `kernel_agop` are that case for
-whole matrices. Nothing larger than a block is held here, and centres may be fewer than rows.
+The exact machine has its rows as centres: C = X and β = α. `features.kernel_fact` and `kernel_agop` are this case for
+whole matrices. Here no array is larger than a block, and there may be fewer centres than rows.
 """
 
 import functools
@@ -20,19 +20,19 @@ Metric = Float[np.ndarray, "d d"]
 Slopes = Callable[[slice], Float[np.ndarray, "b m"]]
 
 FLOOR = 1e-12
-"""Eigenvalues below this share of the largest are rounding errors; the root of one would be a millionth of M."""
+"""Eigenvalues below this fraction of the largest are rounding errors; their roots would be a millionth of M."""
 
 
 @dataclass(frozen=True)
 class FeatureMatrices:
-    """FACT and AGOP of one machine; AGOP is None where it was not asked for."""
+    """FACT and AGOP of a machine; AGOP is None if it was not requested."""
 
     fact: Metric
     agop: Metric | None
 
     @functools.cached_property
     def fact_root(self) -> Metric:
-        """√(FACT·FACTᵀ), positive as a metric must be."""
+        """√(FACT·FACTᵀ), positive semi-definite like every metric."""
         return np.asarray(symmetrised(self.fact, 1.0, FLOOR))
 
     @functools.cached_property
@@ -52,16 +52,22 @@ def spread(
     beta: Float[np.ndarray, "m c"],
     radial: bool,
 ) -> Metric:
-    r"""The sum that FACT is made of, over pairs with Ω_ij = D_ij α_i·β_j.
+    r"""Return the sum S in FACT, over pairs with Ω_ij = D_ij α_i·β_j.
 
     $$S = \sum_{ij}\Omega_{ij}(x_i - c_j)(x_i - c_j)^\top \text{ (radial)}, \qquad
       S = X^\top\Omega C + C^\top\Omega^\top X \text{ (inner product)}$$
 
-    With C = X and β = α, FACT = ½MS (Lemma F.1). Shift X and C so that their mean is near zero.
+    With C = X and β = α, FACT = ½MS (Lemma F.1). Shift X and C to a mean near zero first.
 
     **Arguments:**
 
-    - `rows`: blocks that cover all rows once; slopes: gives D of a block.
+    - `rows`: blocks that cover all rows once.
+    - `slopes`: returns D (b, m) of a block.
+    - `X`: (n, d) rows.
+    - `C`: (m, d) centres.
+    - `alpha`: (n, c) coefficients on the rows.
+    - `beta`: (m, c) coefficients on the centres.
+    - `radial`: whether the kernel is radial.
     """
 
     def part(block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -88,15 +94,16 @@ def gradient_products(
     radial: bool,
     centred: bool,
 ) -> tuple[Metric, Metric]:
-    r"""Σ_il α_il x_i g_ilᵀ and AGOP = M(Σ_il w_i g_il g_ilᵀ/Σ_i w_i)M, where Mg_il = ∇f_l(x_i).
+    r"""Return Σ_il α_il x_i g_ilᵀ and AGOP = M(Σ_il w_i g_il g_ilᵀ/Σ_i w_i)M, where Mg_il = ∇f_l(x_i).
 
     $$g_{il} = \sum_j D_{ij}\beta_{jl}(x_i - c_j)\text{ (radial)}, \qquad
       g_{il} = \sum_j D_{ij}\beta_{jl}c_j\text{ (inner product)}$$
 
-    With `centred`, AGOP is without the products of the mean gradients.
+    `centred` subtracts the products of the mean gradients from AGOP. The other arguments are those of `spread`, with
+    `M` (d, d) the metric and `weights` (n,).
     """
     (m, d), c = C.shape, beta.shape[1]
-    # What D is multiplied by: columns β_jl c_j, and β_jl for a radial kernel, where x_i goes with the sum of D_ij β_jl.
+    # D is multiplied by the columns β_jl c_j and, for a radial kernel, by β_jl: x_i then multiplies Σ_j D_ij β_jl.
     moved = np.empty((m, c * (d + radial)), beta.dtype)
     np.multiply(beta[:, :, None], C[:, None, :], out=moved[:, : c * d].reshape(m, c, d))
     moved[:, c * d :] = beta[:, : c * radial]
@@ -128,9 +135,9 @@ def pair_products(
     radial: bool,
     centred: bool,
 ) -> Metric:
-    """The same AGOP of an exact machine by way of pairs of rows, cheaper where there are more outputs × columns.
+    """Return AGOP of an exact machine from pairs of rows, cheaper if c·d > n (outputs × columns).
 
-    The weighted sum is the plain one of slopes with rows scaled by √w.
+    The weighted sum equals the unweighted sum with the rows of D scaled by √w.
     """
     from firstlight.features import kernel_agop
 

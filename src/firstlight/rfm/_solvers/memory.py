@@ -1,15 +1,15 @@
-"""How much memory there is, and whether a kernel matrix fits into half of it."""
+"""The available memory, and whether a kernel matrix fits into half of it."""
 
 import numpy as np
 
 from firstlight.records._room import available_memory
 
 _ASSUMED = 4 * 2**30
-"""Bytes taken to be available where the system does not say."""
+"""Bytes assumed to be available if the system does not report them."""
 
 
 def available() -> int:
-    """Bytes that can be had without swapping.
+    """Return the bytes available without swapping.
 
     >>> available() > 0
     True
@@ -18,7 +18,7 @@ def available() -> int:
 
 
 def fits(rows: int, dtype: np.dtype) -> bool:
-    """Whether an n×n matrix of this type leaves half of the available memory free.
+    """Return whether an n×n matrix of this type takes at most half of the available memory.
 
     >>> fits(10, np.dtype(np.float32)), fits(10**9, np.dtype(np.float32))
     (True, False)

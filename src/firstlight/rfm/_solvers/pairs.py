@@ -1,4 +1,4 @@
-"""Blocks of kernel matrices, computed by as few passes over memory as possible."""
+"""Blocks of kernel matrices, computed with as few passes over memory as possible."""
 
 import functools
 from collections.abc import Callable, Iterable, Iterator
@@ -16,14 +16,14 @@ Pairs = Float[np.ndarray, "n m"]
 Square = Float[np.ndarray, "n n"]
 
 _BLOCK = 1 << 18
-"""Entries worked on at a time: few enough to stay in a core's cache between two operations."""
+"""Entries of a block: few enough to stay in a core's cache between two operations."""
 
-_TURNED = 128
-"""Rows that become columns at a time: twice as fast as 32 or 512."""
+_TRANSPOSED = 128
+"""Rows transposed at a time: twice as fast as 32 or 512."""
 
 
 def blocks(rows: int, columns: int, entries: int = _BLOCK) -> Iterator[slice]:
-    """Slices over `rows` with `entries` entries each or fewer, all of about one size.
+    """Return slices over `rows` with at most `entries` entries each, all of about equal size.
 
     >>> [block.stop for block in blocks(9, 10, entries=50)]
     [5, 9]
@@ -34,13 +34,15 @@ def blocks(rows: int, columns: int, entries: int = _BLOCK) -> Iterator[slice]:
 
 
 def arguments(kernel: Kernel, X: Rows, Z: Others, M: Metric, then: Callable[[Pairs], None] | None = None) -> Pairs:
-    r"""u for all pairs of rows: ‖x − z‖²_M = xᵀMx + zᵀMz − 2xᵀMz, or xᵀMz.
+    r"""Return u for all pairs of rows: ‖x − z‖²_M = xᵀMx + zᵀMz − 2xᵀMz, or xᵀMz.
 
     **Arguments:**
 
-    - `X`: (n, d); Z: (m, d); for a radial kernel both should be centred, since the difference loses digits otherwise.
+    - `kernel`: radial or inner-product kernel.
+    - `X`: (n, d) rows.
+    - `Z`: (m, d) rows; for a radial kernel X and Z should be centred, since the difference loses digits otherwise.
     - `M`: (d, d) symmetric.
-    - `then`: is done in place to each block of rows of u, while it is in the cache.
+    - `then`: operation applied in place to each block of rows of u while it is in the cache.
 
     >>> from firstlight.rfm._solvers.kernels import Gaussian
     >>> arguments(Gaussian(), np.array([[0.0], [2.0]]), np.array([[1.0]]), np.eye(1)).ravel()
@@ -52,12 +54,12 @@ def arguments(kernel: Kernel, X: Rows, Z: Others, M: Metric, then: Callable[[Pai
 
 
 def values(kernel: Kernel, X: Rows, Z: Others, M: Metric) -> Pairs:
-    """K(x, z) for all pairs of rows."""
+    """Return K(x, z) for all pairs of rows."""
     return arguments(kernel, X, Z, M, kernel.values)
 
 
 def slopes(kernel: Kernel, X: Rows, Z: Others, M: Metric) -> Pairs:
-    """D for all pairs of rows."""
+    """Return D for all pairs of rows."""
     if not kernel.slopes_from_values:
         return arguments(kernel, X, Z, M, kernel.slopes)
     K = values(kernel, X, Z, M)
@@ -66,7 +68,7 @@ def slopes(kernel: Kernel, X: Rows, Z: Others, M: Metric) -> Pairs:
 
 
 def own_values(kernel: Kernel, X: Rows, M: Metric, out: Square) -> float:
-    """K(x, x′) of rows with each other into `out`, by half of the work; its 1-norm is returned."""
+    """Write K(x, x′) of all pairs of rows of X to `out`, using symmetry; return its 1-norm."""
     fill, sizes = _filler(kernel, X, X, M, kernel.values), []
 
     def measured(block: slice, part: Pairs) -> None:
@@ -78,7 +80,7 @@ def own_values(kernel: Kernel, X: Rows, M: Metric, out: Square) -> float:
 
 
 def own_values_and_slopes(kernel: Kernel, X: Rows, M: Metric, out: Square) -> tuple[float, Float[np.ndarray, " n"]]:
-    """K of rows with each other on and above the diagonal of `out`, D below it; K's 1-norm and D's diagonal."""
+    """Write K on and above the diagonal of `out` and D below it; return K's 1-norm and D's diagonal."""
     fill, diagonal = _filler(kernel, X, X, M, None), np.empty(len(X), out.dtype)
 
     def write(block: slice) -> np.ndarray:
@@ -90,7 +92,7 @@ def own_values_and_slopes(kernel: Kernel, X: Rows, M: Metric, out: Square) -> tu
         out[block, : block.start] = D[:, : block.start]
         out[block, block] = D[:, block]
         np.copyto(out[block, block], K[:, block], where=_above(len(K)))
-        _write_turned(out, block, K)
+        _write_transposed(out, block, K)
         return _column_sizes(K, block, len(out))
 
     sizes = in_parallel(write, _largest_first(len(out)))
@@ -98,18 +100,18 @@ def own_values_and_slopes(kernel: Kernel, X: Rows, M: Metric, out: Square) -> tu
 
 
 def own_slopes(kernel: Kernel, X: Rows, M: Metric, K: Square) -> None:
-    """D of rows with each other in the place of K, of which nothing above the diagonal is read."""
+    """Replace K by D for all pairs of rows of X; entries of K above the diagonal are not read."""
 
     def from_values(block: slice, part: Pairs) -> None:
         np.copyto(part, K[block, : block.stop])
-        _turn(part[:, block])
+        _transpose_upper(part[:, block])
         kernel.slopes(part)
 
     _symmetric(K, from_values if kernel.slopes_from_values else _filler(kernel, X, X, M, kernel.slopes))
 
 
 def mirror(square: Square) -> None:
-    """Copy what stands below the diagonal to above it, in place.
+    """Copy the lower triangle to the upper triangle, in place.
 
     >>> A = np.array([[1.0, 0.0], [2.0, 3.0]])
     >>> mirror(A)
@@ -117,19 +119,19 @@ def mirror(square: Square) -> None:
     array([[1., 2.],
            [2., 3.]])
     """
-    in_parallel(functools.partial(_mirror, square), blocks(len(square), 1, _TURNED))
+    in_parallel(functools.partial(_mirror, square), blocks(len(square), 1, _TRANSPOSED))
 
 
 def _filler(
     kernel: Kernel, X: Rows, Z: Others, M: Metric, then: Callable[[Pairs], None] | None
 ) -> Callable[[slice, Pairs], None]:
-    """What writes the block of some rows of X with the first rows of Z, as many as the block has columns."""
+    """Return a function that fills a block: rows of X against the first rows of Z, one per column of the block."""
     XM = X @ M
     own, other = np.zeros(0), np.zeros(0)
     if kernel.radial:
         own, other = np.einsum("ij,ij->i", XM, X), np.einsum("ij,ij->i", Z @ M, Z)
         XM *= -2
-    # Where M is singular, xᵀMx may be a rounding error below 0; with it as a threshold so could u.
+    # If M is singular, xᵀMx may be a rounding error below 0; a negative threshold would let u be negative too.
     floor = 16 * float(np.finfo(X.dtype).eps) * np.maximum(own, 0)
 
     def fill(block: slice, part: Pairs) -> None:
@@ -138,7 +140,7 @@ def _filler(
         if kernel.radial:
             part += own[block, None]
             part += other[:columns]
-            # Of a row with itself only rounding is left, and the root of that would not be small.
+            # The distance of a row to itself is a rounding error, whose root would not be small.
             np.copyto(part, 0, where=part <= floor[block, None])
         if then is not None:
             then(part)
@@ -147,46 +149,46 @@ def _filler(
 
 
 def _symmetric(out: Square, fill: Callable[[slice, Pairs], None]) -> None:
-    """Blocks of rows up to the diagonal, computed where they stand together in memory and written to both sides."""
+    """Fill a symmetric matrix: compute contiguous blocks of rows up to the diagonal and write them to both sides."""
 
     def write(block: slice) -> None:
         part = np.empty((block.stop - block.start, block.stop), out.dtype)
         fill(block, part)
         out[block, : block.stop] = part
-        _write_turned(out, block, part)
+        _write_transposed(out, block, part)
 
     in_parallel(write, _largest_first(len(out)))
 
 
 def _largest_first(rows: int) -> Iterable[slice]:
-    """Blocks of rows that reach to the diagonal: the long ones begin, so that no core waits long for the last."""
+    """Return blocks of rows up to the diagonal, longest first, so that no core waits long for the last."""
     return reversed(list(blocks(rows, rows)))
 
 
 def _column_sizes(part: np.ndarray, block: slice, columns: int) -> np.ndarray:
-    """What a block of rows up to the diagonal, and its turned copy, add to the sums of the columns' sizes."""
-    sizes, found = np.abs(part), np.zeros(columns, part.dtype)
-    found[: block.stop] = sizes.sum(axis=0)
-    found[block] += sizes[:, : block.start].sum(axis=1)
-    return found
+    """Return the contribution of a block of rows and its transposed copy to the column sums of |K|."""
+    sizes, sums = np.abs(part), np.zeros(columns, part.dtype)
+    sums[: block.stop] = sizes.sum(axis=0)
+    sums[block] += sizes[:, : block.start].sum(axis=1)
+    return sums
 
 
-def _write_turned(out: Square, block: slice, part: np.ndarray) -> None:
-    """What stands left of the diagonal block of some rows, to above it."""
-    for inner in blocks(block.start, 1, _TURNED):
+def _write_transposed(out: Square, block: slice, part: np.ndarray) -> None:
+    """Write the part left of the diagonal block, transposed, above the diagonal."""
+    for inner in blocks(block.start, 1, _TRANSPOSED):
         out[inner, block] = part[:, inner].T
 
 
 def _mirror(square, block):
     square[: block.start, block] = square[block, : block.start].T
-    _turn(square[block, block])
+    _transpose_upper(square[block, block])
 
 
-def _turn(inner):
+def _transpose_upper(inner):
     np.copyto(inner, inner.T.copy(), where=_above(len(inner)))
 
 
 @functools.lru_cache(maxsize=16)
 def _above(rows: int) -> Bool[np.ndarray, "n n"]:
-    """Where the entries on and above a diagonal are."""
+    """Return the mask of the entries on and above the diagonal."""
     return np.tri(rows, dtype=bool).T

@@ -1,4 +1,4 @@
-"""What solving a kernel machine gives, and what can go wrong."""
+"""The solution of a kernel machine, and its error and warning classes."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ from jaxtyping import Float
 
 
 class NotPositiveDefinite(ValueError):
-    """K + ridge has no Cholesky factor in the precision at hand."""
+    """K + ridge has no Cholesky factor in the current precision."""
 
 
 class IllConditionedWarning(UserWarning):
-    """The coefficients of a kernel machine have few correct digits, or none."""
+    """The coefficients of a kernel machine have few or no correct digits."""
 
 
 @dataclass(frozen=True)
@@ -20,12 +20,12 @@ class Solution:
 
     **Arguments:**
 
-    - `beta`: (m, c) coefficients on the centres; alpha: (n, c) those on the rows, w_i(y_i − f(x_i))/ridge, which are
-      the same numbers where the rows are the centres.
-    - `ridge`: what was added to the diagonal of K.
-    - `loo`: (n, c) leave-one-out predictions, if asked for.
-    - `condition`: estimate of the condition number of what was solved.
-    - `captured`: share of the kernel's trace that the centres span, 1 if the rows are the centres.
+    - `beta`: (m, c) coefficients on the centres.
+    - `alpha`: (n, c) coefficients on the rows, w_i(y_i − f(x_i))/ridge; equal to `beta` if the rows are the centres.
+    - `ridge`: number added to the diagonal of K.
+    - `loo`: (n, c) leave-one-out predictions, if requested.
+    - `condition`: estimated condition number of the linear system.
+    - `captured`: fraction of the kernel's trace that the centres span; 1 if the rows are the centres.
     """
 
     beta: Float[np.ndarray, "m c"]
@@ -39,7 +39,7 @@ class Solution:
 def mean_squares(
     predicted: Float[np.ndarray, "n c"], Y: Float[np.ndarray, "n c"], weights: Float[np.ndarray, " n"]
 ) -> float:
-    """The weighted mean over rows of the squared error, summed over outputs.
+    """Return the weighted mean over rows of the squared error, summed over outputs.
 
     >>> mean_squares(np.zeros((2, 1)), np.array([[1.0], [2.0]]), np.array([3.0, 1.0]))
     1.75

@@ -1,4 +1,4 @@
-"""How many threads a problem deserves, and whose: ours, on blocks of rows, or those of BLAS, inside one call."""
+"""Threads for kernel matrices: our own pool over blocks of rows, or BLAS threads inside one call."""
 
 import functools
 import os
@@ -17,21 +17,21 @@ Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 ONE_THREAD_ROWS = 2500
-"""Up to this size of matrices one BLAS thread is as fast as several, and far faster on a busy machine."""
+"""Up to this matrix size one BLAS thread is as fast as several, and far faster on a busy machine."""
 
 
 def threads(rows: int, columns: int) -> AbstractContextManager:
-    """BLAS on one thread where the matrices are small: waking the others costs more than they do."""
+    """Limit BLAS to one thread if the matrices are small: waking other threads costs more than it saves."""
     if rows > ONE_THREAD_ROWS or columns > ONE_THREAD_ROWS:
         return nullcontext()
     return one_blas_thread()
 
 
 def in_parallel(call: Callable[[Part], Result], blocks: Iterable[Part]) -> list[Result]:
-    """What `call` gives for independent blocks, in their order; NumPy releases the interpreter inside.
+    """Call a function on independent blocks in parallel and return the results in order.
 
-    BLAS is on one thread meanwhile: threads that wait for each other at the end of every product, as those of BLAS do,
-    stand still where other programs run.
+    NumPy releases the interpreter lock inside. BLAS runs on one thread meanwhile: BLAS threads wait for each other at
+    the end of every product, and stall when other programs use the cores.
 
     >>> in_parallel(lambda block: block.stop, [slice(0, 2), slice(2, 5)])
     [2, 5]
@@ -62,7 +62,7 @@ def in_parallel(call: Callable[[Part], Result], blocks: Iterable[Part]) -> list[
             wait(begun)
         finally:
             _WORKER.busy = False
-            # After an error or Ctrl-C none may go on writing into what the caller has back.
+            # After an error or Ctrl-C no thread may still write into the caller's arrays.
             left.clear()
             wait([helper for helper in helpers if not helper.cancel()])
     for helper in begun:
@@ -78,19 +78,19 @@ def _taken(left: "deque[Any]") -> Any:
 
 
 def cores() -> int:
-    """How many threads may run: the processors there are, or fewer if OMP_NUM_THREADS says so."""
-    said = os.environ.get("OMP_NUM_THREADS", "")
-    return min(_processors(), int(said)) if said.isdigit() and int(said) > 0 else _processors()
+    """Return the number of threads to use: the number of processors, or fewer if OMP_NUM_THREADS says so."""
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    return min(_processors(), int(limit)) if limit.isdigit() and int(limit) > 0 else _processors()
 
 
-# It reads the machine's files, a quarter of a millisecond each time.
+# Cached, because it reads system files: a quarter of a millisecond each time.
 _processors = functools.cache(cpu_count)
 
 _WORKER = threading.local()
-"""Whether this thread is one of the pool's, which must not wait for others of the pool."""
+"""`busy` marks a thread of the pool, which must not wait for other threads of the pool."""
 
 
 @functools.cache
 def _pool(workers: int, process: int) -> ThreadPoolExecutor:
-    """Kept: starting threads takes as long as a small block. A forked process has none of its parent's."""
+    """Cached, because starting threads takes as long as a small block; a forked process starts its own."""
     return ThreadPoolExecutor(workers, initializer=lambda: setattr(_WORKER, "busy", True))

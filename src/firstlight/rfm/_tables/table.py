@@ -1,4 +1,4 @@
-"""A table made ready for a kernel: columns on one scale, equal rows joined into one that carries their weight."""
+"""Preparation of a table for a kernel: columns on one scale, equal rows merged with their weights added."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ Rows = Float[np.ndarray, "n d"]
 
 @dataclass(frozen=True)
 class Scaling:
-    """z = (x − shift)/spread for each column.
+    """The map z = (x − shift)/spread of each column.
 
     >>> scaling = Scaling.of(np.array([[1.0, 5.0], [3.0, 5.0]]), np.ones(2))
     >>> scaling.apply(np.array([[3.0, 6.0]]))
@@ -22,8 +22,8 @@ class Scaling:
 
     @classmethod
     def of(cls, A: Rows, weights: Float[np.ndarray, " n"], *, shift: bool = True, spread: bool = True) -> "Scaling":
-        """Weighted mean and standard deviation; a constant column keeps its unit."""
-        # Dividing by the largest entry first keeps squares of very large and very small numbers in range.
+        """Return the scaling by weighted mean and standard deviation; a constant column is not divided."""
+        # Divide by the largest entry first: squares of very large or very small numbers would overflow or vanish.
         peak = np.abs(A).max(axis=0)
         peak[peak == 0] = 1.0
         unit = A / peak
@@ -34,30 +34,30 @@ class Scaling:
         return cls(centre, np.where(constant, 1.0, peak * deviation) if spread else np.ones(A.shape[1]))
 
     def apply(self, A: Rows) -> Rows:
-        """Scaled rows."""
+        """Return the scaled rows."""
         return (A - self.shift) / self.spread
 
     def undo(self, A: Rows) -> Rows:
-        """The inverse of `apply`."""
+        """Invert `apply`."""
         return A * self.spread + self.shift
 
 
 def distinct(
     X: Rows, Y: Float[np.ndarray, "n c"], weights: Float[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, "m d"], Float[np.ndarray, "m c"], Float[np.ndarray, " m"]]:
-    r"""Rows of no weight left out, equal rows joined: their weights add up and their targets are averaged.
+    r"""Drop rows without weight and merge equal rows: add their weights and average their targets.
 
-    Squared loss cannot tell the difference, Σ w_i|y_i − f|² = (Σw_i)|ȳ − f|² + const, and leaving out a row then
-    means all copies of it.
+    The squared loss changes by a constant only, Σ w_i|y_i − f|² = (Σw_i)|ȳ − f|² + const. Leaving out a merged row
+    leaves out all its copies.
 
     >>> X, Y, w = distinct(np.array([[1.0], [0.0], [1.0]]), np.array([[0.0], [5.0], [1.0]]), np.ones(3))
     >>> X.ravel(), Y.ravel(), w
     (array([1., 0.]), array([0.5, 5. ]), array([2., 1.]))
     """
-    # A row of 1e-20 of another's weight changes nothing that double precision resolves.
-    kept = weights > 1e-20 * weights.max()
+    # A row with 1e-20 of the largest weight changes nothing in double precision.
+    heavy = weights > 1e-20 * weights.max()
     # Adding zero makes −0 equal to 0, byte by byte.
-    X, Y, weights = np.ascontiguousarray(X[kept] + 0.0), Y[kept], weights[kept]
+    X, Y, weights = np.ascontiguousarray(X[heavy] + 0.0), Y[heavy], weights[heavy]
     keys = X.view(np.dtype((np.void, X.dtype.itemsize * X.shape[1]))).ravel()
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     if len(first) == len(X):

@@ -125,7 +125,7 @@ def _machines(table: Table, split, unit: bool, ridge: float, rule, iterations: i
     try:
         for machine in iterate(solver, rule, iterations, fixed(ridge), start=start, agop=False):
             accuracy = float("nan")
-            if not last or machine.found is None:
+            if not last or machine.matrices is None:
                 predicted = solver.predict(machine.solution, X[held]).argmax(axis=1)
                 accuracy = float(np.mean(predicted == table.y[held]))
             yield machine, accuracy

@@ -1,4 +1,4 @@
-"""The ridge that leave-one-out likes best: by one eigendecomposition, or up and down a ladder of Cholesky factors."""
+"""Choice of the ridge by leave-one-out: from one eigendecomposition, or by a descent over Cholesky factors."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,10 @@ from firstlight.rfm._solvers.exact import ExactSolver
 from firstlight.rfm._solvers.solution import NotPositiveDefinite, Solution, mean_squares
 
 RUNGS: tuple[float, ...] = tuple(10.0**k for k in range(-6, 3))
-"""Ridges tried, relative to the mean of the kernel's diagonal."""
+"""Ridges to try, relative to the mean of the kernel's diagonal."""
 
 EIGEN_ROWS = 400
-"""Up to here one eigendecomposition costs less than a person notices, and decides among all rungs at once."""
+"""Up to this many rows an eigendecomposition takes no noticeable time and grades all rungs at once."""
 
 
 def loo_errors(
@@ -22,11 +22,11 @@ def loo_errors(
     weights: Float[np.ndarray, " n"],
     ridges: Sequence[float],
 ) -> Float[np.ndarray, " r"]:
-    r"""Exact leave-one-out errors at many ridges from one eigendecomposition √wK√w = QΛQᵀ.
+    r"""Return exact leave-one-out errors at many ridges from one eigendecomposition √wK√w = QΛQᵀ.
 
     $$y_i - f_{-i}(x_i) = \alpha_i/C_{ii}, \qquad C = (K + \mathrm{ridge}\cdot\mathrm{diag}(1/w))^{-1}$$
 
-    A row is left out with all its weight.
+    Leaving out a row removes all its weight.
 
     >>> loo_errors(np.eye(2), np.array([[1.0], [2.0]]), np.ones(2), [1e-3, 1.0])
     array([2.5, 2.5])
@@ -42,9 +42,9 @@ def loo_errors(
 
 
 def best_ridge(solver: ExactSolver, start: float | None = None) -> Solution:
-    """The solution, with its leave-one-out predictions, at the ridge of least leave-one-out error.
+    """Return the solution at the ridge of least leave-one-out error, with its leave-one-out predictions.
 
-    `start` is where to begin on the ladder, such as the ridge of the metric before.
+    `start` is the first ridge to try, such as the best ridge of the previous metric.
     """
     ridges = [solver.size * rung for rung in RUNGS]
     if len(solver.X) <= EIGEN_ROWS:
@@ -53,7 +53,7 @@ def best_ridge(solver: ExactSolver, start: float | None = None) -> Solution:
         )
         return _first_that_solves(solver, ridges, canonical.argmin(errors))
     position = 4 if start is None else int(np.argmin(np.abs(np.log(np.array(ridges) / start))))
-    return _climb(solver, ridges, position)
+    return _descend(solver, ridges, position)
 
 
 def _first_that_solves(solver: ExactSolver, ridges: Sequence[float], position: int) -> Solution:
@@ -65,8 +65,8 @@ def _first_that_solves(solver: ExactSolver, ridges: Sequence[float], position: i
     return solver.solve(ridges[-1], loo=True)
 
 
-def _climb(solver: ExactSolver, ridges: Sequence[float], position: int) -> Solution:
-    """Down or up the ladder from `position` as long as the error falls; it has one valley in practice."""
+def _descend(solver: ExactSolver, ridges: Sequence[float], position: int) -> Solution:
+    """Move down or up the ridges from `position` while the error falls; in practice it has one minimum."""
     tried: dict[int, tuple[float, Solution | None]] = {}
 
     def error(rung: int) -> float:
@@ -83,7 +83,5 @@ def _climb(solver: ExactSolver, ridges: Sequence[float], position: int) -> Solut
     for step in (-1, 1):
         while error(position + step) < error(position) or (error(position) == np.inf and position < len(ridges) - 1):
             position += step if error(position) < np.inf else 1
-    found = tried[position][1]
-    if found is None:
-        return solver.solve(ridges[position], loo=True)
-    return found
+    best = tried[position][1]
+    return solver.solve(ridges[position], loo=True) if best is None else best
