@@ -218,8 +218,8 @@ def test_a_weight_cut_by_hand_equals_its_parts_together():
 @pytest.mark.parametrize(
     ("used", "reason"),
     [
-        (lambda x, w: x @ w.view(2, 2, 4).transpose(0, 1).reshape(4, 4).T, "entries are in other rows or columns"),
-        (lambda x, w: x[:, :2] @ w[:2] + x[:, 2:] @ w[2:], "cut along its inputs"),
+        (lambda x, w: x @ w.view(2, 2, 4).transpose(0, 1).reshape(4, 4).T, "its entries change row or column"),
+        (lambda x, w: x[:, :2] @ w[:2] + x[:, 2:] @ w[2:], "sliced along its inputs"),
         (lambda x, w: x @ (2 * w), "enters MulBackward0"),
     ],
 )

@@ -81,7 +81,7 @@ def test_a_watch_with_nothing_to_say_says_so():
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, weight_decay=1e-3)
     watch = probes.Watch(model, nn.MSELoss(), [], optimizer)
     assert watch.history().empty
-    with pytest.raises(ValueError, match="nothing was probed yet"):
+    with pytest.raises(ValueError, match="there is no result yet"):
         _ = watch.last
     with pytest.raises(ValueError, match="every must be at least 1"):
         probes.Watch(model, nn.MSELoss(), [], optimizer, every=0)

@@ -1,12 +1,12 @@
-"""The feature matrices of FACT for anyone's PyTorch model: which layers have become what their loss asks for.
+"""The feature matrices of FACT for your PyTorch model: which layers have converged to what their loss asks for.
 
 >>> import torch
 >>> from firstlight import probes
 >>> torch.manual_seed(0) and None
 >>> model = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
 >>> data = [(torch.randn(16, 3), torch.randn(16, 1)) for _ in range(4)]
->>> found = probes.probe(model, data, torch.nn.MSELoss(), weight_decay=1e-2)
->>> list(found.table().index)
+>>> result = probes.probe(model, data, torch.nn.MSELoss(), weight_decay=1e-2)
+>>> list(result.table().index)
 ['0.weight', '2.weight']
 
 PyTorch is an optional extra: `pip install 'firstlight[torch]'`. This package imports without it, and without JAX.
@@ -56,7 +56,7 @@ def __getattr__(name: str) -> Any:
         if error.name != "torch":
             raise
         raise ImportError(
-            f"firstlight.probes.{name} needs PyTorch, which is not installed; get it with "
+            f"firstlight.probes.{name} needs PyTorch, which is not installed; install it with "
             "pip install 'firstlight[torch]'"
         ) from error
     return getattr(module, name)

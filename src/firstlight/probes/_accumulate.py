@@ -1,4 +1,4 @@
-"""Streaming sums over batches: weight gradients and second moments, in memory that does not grow with the data."""
+"""Sums over batches of weight gradients and second moments, in memory independent of the number of samples."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from firstlight.probes._uses import Unusable, Use, find_uses, graph_parents
 Reduction = Literal["mean", "sum", "steps"]
 
 FEW_OUTPUTS = 16
-"""Up to so many outputs per sample AGOP differentiates every one of them; beyond, it projects."""
+"""Up to this many outputs per sample AGOP differentiates each output; above, it uses random projections."""
 
 
 @dataclass(frozen=True, eq=False)
 class LayerMoments:
-    """What was found for one layer: W and ∂L/∂W (g, in, out), and the averages of second moments."""
+    """The sums of one layer: W and ∂L/∂W (g, in, out), and averaged second moments."""
 
     layer: Layer
     W: Stack
@@ -27,7 +27,7 @@ class LayerMoments:
 
 
 class Accumulator:
-    """Sums of one pass; weights must not change during it."""
+    """The sums of one pass over the data; the weights must not change during the pass."""
 
     def __init__(
         self,
@@ -48,7 +48,7 @@ class Accumulator:
         self._versions: dict[str, int] = {}
 
     def add(self, outputs: torch.Tensor, loss: torch.Tensor, weight: float | None) -> None:
-        """Add one batch whose graph has been recorded."""
+        """Add a batch whose autograd graph has been recorded."""
         n = outputs.shape[0] if outputs.ndim else 1
         if n == 0:
             return
@@ -57,8 +57,8 @@ class Accumulator:
         parents, leaves = graph_parents([loss, outputs])
         uses = {name: find_uses(parameter, parents, leaves) for name, parameter in named.items()}
         plan = self._begin(uses)
-        found = {id(named[name]): some for name, some in uses.items() if not isinstance(some, Unusable)}
-        edges = {use.edge.node: use.edge for some in found.values() for use in some}
+        usable = {id(named[name]): some for name, some in uses.items() if not isinstance(some, Unusable)}
+        edges = {use.edge.node: use.edge for some in usable.values() for use in some}
         if not plan.layers:
             self.samples += n
             return
@@ -72,24 +72,24 @@ class Accumulator:
         gradients, deltas = _backward(loss, list(watched.values()), edges, retain=True)
         for parameter, gradient in zip(watched.values(), gradients, strict=True):
             self._add_gradient(parameter, gradient, weight)
-        # The gradient of one sample's own loss, which a mean has divided by the batch.
-        self._add_moments(self._enfa, found, deltas, 1.0 if self.reduction == "sum" else weight, 0)
+        # A mean loss divides each sample's gradient by the batch size; `weight` undoes it.
+        self._add_moments(self._enfa, usable, deltas, 1.0 if self.reduction == "sum" else weight, 0)
         for k, vector in enumerate(vectors):
             _, deltas = _backward(outputs, [], edges, retain=k + 1 < len(vectors), vector=vector)
-            self._add_moments(self._agop, found, deltas, 1.0 if exact else len(vectors) ** -0.5, 0 if exact else n)
+            self._add_moments(self._agop, usable, deltas, 1.0 if exact else len(vectors) ** -0.5, 0 if exact else n)
         self.samples += n
         self._weight += weight
 
     def layers(self) -> Iterator[LayerMoments]:
-        """The sums turned into averages."""
+        """Yield the averages of every layer."""
         for layer, W, enfa, agop in zip(self._plan().layers, self._weights, self._enfa, self._agop, strict=True):
             total = 1.0 if self.reduction == "sum" else self._weight
             parts = [p for p in (layer.parameter, layer.bias) if p is not None]
-            found = [self._gradients[id(p)] / total for p in parts if id(p) in self._gradients]
+            gradients = [self._gradients[id(p)] / total for p in parts if id(p) in self._gradients]
             yield LayerMoments(
                 layer,
                 W,
-                layer.matrix(*found) if len(found) == len(parts) else None,
+                layer.matrix(*gradients) if len(gradients) == len(parts) else None,
                 enfa.averaged(self.samples if self.reduction == "sum" else self._weight),
                 agop.averaged(self.samples),
             )
@@ -116,7 +116,7 @@ class Accumulator:
         return self.plan
 
     def _vectors(self, outputs: torch.Tensor) -> tuple[bool, Sequence[torch.Tensor]]:
-        """Whether they cover every output, and the vectors v whose v·f are differentiated."""
+        """Return whether the vectors v cover every output, and the v; v·f is differentiated for each v."""
         per_sample = outputs[0].numel() if outputs.ndim else 1
         exact = self.outputs == "exact" or (self.outputs == "auto" and per_sample <= FEW_OUTPUTS)
         if exact:
@@ -140,14 +140,14 @@ class Accumulator:
     def _add_moments(
         self,
         sums: list[Sums],
-        found: Mapping[int, list[Use]],
+        uses: Mapping[int, list[Use]],
         deltas: Mapping[Any, torch.Tensor],
         factor: float,
         n: int,
     ) -> None:
         for layer, W, total in zip(self._plan().layers, self._weights, sums, strict=True):
             sizes = []
-            for use in found.get(id(layer.parameter), ()):
+            for use in uses.get(id(layer.parameter), ()):
                 gradient = deltas.get(use.edge.node)
                 if gradient is None or not layer.takes(use):
                     continue
@@ -167,15 +167,18 @@ def _backward(
     retain: bool,
     vector: torch.Tensor | None = None,
 ) -> tuple[tuple[torch.Tensor | None, ...], dict[Any, torch.Tensor]]:
-    """Gradients of the parameters and at the edges; in half precision scaled up as far as nothing overflows."""
+    """Return the gradients of the parameters and at the edges.
+
+    In half precision the loss is scaled up as far as no gradient overflows.
+    """
     wanted = [*parameters, *edges.values()]
     seed = torch.ones_like(root) if vector is None else vector
     half = any(edge.node is not None for edge in edges.values()) and _is_half(root)
     for scale in (2.0**12, 2.0**6, 1.0) if half else (1.0,):
-        found = torch.autograd.grad(root, wanted, seed * scale, retain_graph=retain or scale > 1, allow_unused=True)
-        if scale == 1 or all(g is None or bool(torch.isfinite(g).all()) for g in found):
+        computed = torch.autograd.grad(root, wanted, seed * scale, retain_graph=retain or scale > 1, allow_unused=True)
+        if scale == 1 or all(g is None or bool(torch.isfinite(g).all()) for g in computed):
             break
-    gradients, deltas = found[: len(parameters)], found[len(parameters) :]
+    gradients, deltas = computed[: len(parameters)], computed[len(parameters) :]
     if scale != 1:
         gradients = tuple(None if g is None else g.float() / scale for g in gradients)
         deltas = tuple(None if g is None else g.float() / scale for g in deltas)

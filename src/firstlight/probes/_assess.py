@@ -1,4 +1,4 @@
-"""From a layer's sums to its report."""
+"""Conversion of a layer's sums into its report."""
 
 import dataclasses
 import math
@@ -15,14 +15,14 @@ from firstlight.probes._result import LayerReport
 from firstlight.probes._verdict import judge
 
 LARGEST_SIDE = 8192
-"""Backward matrices with more rows than this are not formed."""
+"""Largest number of rows of a backward matrix; larger ones are skipped."""
 
-NOT_FINITE = "its weights or gradients are not finite numbers: the model has diverged, or the data have NaN"
+NOT_FINITE = "its weights or gradients are not finite: the model has diverged, or the data contain NaN"
 NO_WEIGHTS = "its weights are zero"
-NO_DECAY = "no weight decay, so a converged layer has ∂L/∂W = 0 and FACT says nothing of it"
+NO_DECAY = "no weight decay, so a converged layer has ∂L/∂W = 0 and FACT says nothing about it"
 NO_DIRECTION = (
-    "decoupled weight decay and no Adam-like state to read the step's direction from: give optimizer= after its first "
-    "step, or use Watch"
+    "decoupled weight decay, but no Adam state with the step direction: give optimizer= after its first step, or use "
+    "Watch"
 )
 
 
@@ -38,31 +38,31 @@ def assess(
     moved: float,
     keep_matrices: bool,
 ) -> LayerReport:
-    """Compare a layer's matrices with what theory says they are, and judge."""
+    """Compare a layer's matrices with the prediction of FACT, and judge the layer."""
     layer, W = moments.layer, _numpy(moments.W)
     gradient = _gradient(moments, decay, bias_decay, direction)
     reason = gradient if isinstance(gradient, str) else "" if W.any() else NO_WEIGHTS
     if not _finite(moments):
         moments, reason = dataclasses.replace(moments, enfa=Sums(), agop=Sums()), NOT_FINITE
     gradient = None if reason or isinstance(gradient, str) else gradient
-    found = _side(layer.side, W, gradient, decay.value, moments, alignment)
+    comparison = _side(layer.side, W, gradient, decay.value, moments, alignment)
     other = None
     if backward and layer.side == "in" and W.shape[2] <= LARGEST_SIDE:
         other = _side("out", W, gradient, decay.value, moments, alignment)
     verdict = judge(
-        found.alignments["FACT"],
-        size=found.size,
-        residual=found.residual,
-        symmetrised=found.alignments["√FACT·FACTᵀ"],
-        agop=found.alignments["√AGOP"],
+        comparison.alignments["FACT"],
+        size=comparison.size,
+        residual=comparison.residual,
+        symmetrised=comparison.alignments["√FACT·FACTᵀ"],
+        agop=comparison.alignments["√AGOP"],
         budget=budget,
         moved=moved,
         reason=reason,
     )
-    kept = dict(found.matrices) if keep_matrices else {}
+    matrices = dict(comparison.matrices) if keep_matrices else {}
     if keep_matrices and other is not None:
-        kept |= {f"b{name}": matrix for name, matrix in other.matrices.items()}
-    size = float(np.linalg.norm(found.matrices["AGOP"])) if "AGOP" in found.matrices else math.nan
+        matrices |= {f"b{name}": matrix for name, matrix in other.matrices.items()}
+    size = float(np.linalg.norm(comparison.matrices["AGOP"])) if "AGOP" in comparison.matrices else math.nan
     return LayerReport(
         name=layer.name,
         kind=layer.kind,
@@ -72,25 +72,25 @@ def assess(
         side=layer.side,
         weight_decay=decay.value,
         rule=decay.rule,
-        alignments=found.alignments,
-        size=found.size,
-        residual=found.residual,
+        alignments=comparison.alignments,
+        size=comparison.size,
+        residual=comparison.residual,
         verdict=verdict,
         agop_error=math.sqrt(moments.agop.fourth) / size if size > 0 else math.nan,
         captured=layer.captured(),
         budget=budget,
         moved=moved,
-        to_converge=_to_converge(found) if layer.groups == 1 else math.nan,
+        to_converge=_to_converge(comparison) if layer.groups == 1 else math.nan,
         backward={} if other is None else other.alignments,
         backward_residual=math.nan if other is None else other.residual,
-        matrices=kept,
+        matrices=matrices,
     )
 
 
 def _gradient(
     moments: LayerMoments, decay: Decay, bias_decay: Decay | None, direction: torch.Tensor | None
 ) -> np.ndarray | str:
-    """∂L/∂W or what an optimizer has in its place, or why there is none."""
+    """Return ∂L/∂W, or the step direction of a decoupled optimizer, or the reason why neither exists."""
     if decay.rule == "none":
         return NO_DECAY
     if decay.rule == "decoupled":
@@ -103,7 +103,7 @@ def _gradient(
     if bias_decay is not None and bias_decay != decay:
         if bias_decay.rule != "L2":
             return "its bias has no weight decay, so [W b] has no FACT: probe with with_bias=False"
-        # Where each part rests at −∂L/∂θ = λθ with a λ of its own, this is the gradient of one with the weight's.
+        # At rest −∂L/∂b = λ_b b; the factor λ/λ_b turns it into the gradient of a bias with the weight's λ.
         gradient[:, -1] *= decay.value / bias_decay.value
     return gradient
 
@@ -117,11 +117,11 @@ def _finite(moments: LayerMoments) -> bool:
 def _side(
     side: str, W: np.ndarray, gradient: np.ndarray | None, decay: float, moments: LayerMoments, alignment: str
 ) -> Comparison:
-    """Seen from the outputs, a layer is its own transpose."""
+    """Compare on one side of a layer; on the output side W is transposed."""
     if side == "in":
         return compare(W, gradient, decay, _seen(moments.enfa, side), _seen(moments.agop, side), alignment)
-    turned = None if gradient is None else gradient.swapaxes(1, 2)
-    return compare(W.swapaxes(1, 2), turned, decay, _seen(moments.enfa, side), _seen(moments.agop, side), alignment)
+    transposed = None if gradient is None else gradient.swapaxes(1, 2)
+    return compare(W.swapaxes(1, 2), transposed, decay, _seen(moments.enfa, side), _seen(moments.agop, side), alignment)
 
 
 def _seen(sums: Sums, side: str) -> Moments:
@@ -130,10 +130,10 @@ def _seen(sums: Sums, side: str) -> Moments:
     return Moments(inputs, outputs) if side == "in" else Moments(outputs, inputs)
 
 
-def _to_converge(found: Comparison) -> float:
-    if "FACT" not in found.matrices:
+def _to_converge(comparison: Comparison) -> float:
+    if "FACT" not in comparison.matrices:
         return math.nan
-    return features.budget_to_align(found.matrices["NFM"], found.matrices["FACT"])
+    return features.budget_to_align(comparison.matrices["NFM"], comparison.matrices["FACT"])
 
 
 def _numpy(tensor: torch.Tensor) -> np.ndarray:

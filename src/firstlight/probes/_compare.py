@@ -1,4 +1,4 @@
-"""The numbers of one layer from its weights, its gradient and its second moments: NumPy only."""
+"""Alignments of one layer from its weights, gradient and second moments; NumPy only."""
 
 import math
 from dataclasses import dataclass, field
@@ -15,16 +15,16 @@ ALIGNMENTS = {"pearson": features.pearson, "cosine": features.cosine}
 
 @dataclass(frozen=True, eq=False)
 class Moments:
-    """A sum of outer products seen from one side of a layer: `direct` in that space, `beyond` on its other side.
+    """A sum of outer products on one side of a layer, in two parts that are stacks over groups.
 
-    Both are stacks over groups; the whole is direct + W·beyond·Wᵀ.
+    `direct` is in the space of this side, `beyond` in the space of the other side; the sum is direct + W·beyond·Wᵀ.
     """
 
     direct: Float[np.ndarray, "g p p"] | None = None
     beyond: Float[np.ndarray, "g q q"] | None = None
 
     def matrix(self, W: Float[np.ndarray, "p q"], group: int, power: float = 1.0) -> Float[np.ndarray, "p p"] | None:
-        """The whole for one group, raised to a power."""
+        """Return the sum for one group, raised to a power."""
         if self.direct is None:
             if self.beyond is None:
                 return None
@@ -39,7 +39,7 @@ class Moments:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """How each measure aligns with the feature matrix, and the matrices themselves (groups stacked on rows).
+    """The alignment of each measure with the feature matrix, and the matrices (groups stacked on rows).
 
     `size` is ⟨FACT, NFM⟩/⟨NFM, NFM⟩ and `residual` ‖NFM − FACT‖/‖NFM‖: 1 and 0 at a critical point.
     """
@@ -53,30 +53,31 @@ class Comparison:
 def compare(
     W: Stack, gradient: Stack | None, weight_decay: float, enfa: Moments, agop: Moments, alignment: str = "pearson"
 ) -> Comparison:
-    """All measures of one side of a layer.
+    """Compute all measures on one side of a layer.
 
     **Arguments:**
 
-    - `W`: (g, p, q), for the forward side (in, out), for the backward side (out, in); gradient: likewise ∂L/∂W, or
-      the optimizer's mean direction; None where FACT does not apply.
+    - `W`: (g, p, q) weights, as (in, out) for the forward side and (out, in) for the backward side.
+    - `gradient`: (g, p, q) ∂L/∂W or the optimizer's mean direction; None if FACT does not apply.
     - `weight_decay`: λ.
-    - `enfa`, `agop`: second moments of the gradients of loss and outputs, seen from the same side.
+    - `enfa`: second moments of the gradients of the loss, on the same side.
+    - `agop`: second moments of the gradients of the outputs, on the same side.
     - `alignment`: "pearson" or "cosine".
     """
     names = ["NFM", *MEASURES]
     parts: dict[str, list[np.ndarray]] = {name: [] for name in names}
     for i, w in enumerate(W):
-        found: dict[str, np.ndarray | None] = {"NFM": features.nfm(w)}
+        blocks: dict[str, np.ndarray | None] = {"NFM": features.nfm(w)}
         if gradient is not None:
-            found["FACT"] = features.fact(w, gradient[i], weight_decay)
-            found["√FACT·FACTᵀ"] = features.symmetrised_product(w, gradient[i]) / weight_decay
+            blocks["FACT"] = features.fact(w, gradient[i], weight_decay)
+            blocks["√FACT·FACTᵀ"] = features.symmetrised_product(w, gradient[i]) / weight_decay
         for name, moments in (("AGOP", agop), ("eNFA", enfa)):
-            found[name] = moments.matrix(w, i)
-            found[f"√{name}"] = moments.matrix(w, i, 0.5)
-        for name, matrix in found.items():
+            blocks[name] = moments.matrix(w, i)
+            blocks[f"√{name}"] = moments.matrix(w, i, 0.5)
+        for name, matrix in blocks.items():
             if matrix is not None:
                 parts[name].append(matrix)
-    matrices = {name: np.concatenate(blocks) for name, blocks in parts.items() if blocks}
+    matrices = {name: np.concatenate(groups) for name, groups in parts.items() if groups}
     nfm = matrices["NFM"]
     align = ALIGNMENTS[alignment]
     values = {name: float(align(matrices[name], nfm)) if name in matrices else math.nan for name in MEASURES}

@@ -1,4 +1,4 @@
-"""Which λ FACT has to use, read off an optimizer."""
+"""The weight decay λ for FACT, read from an optimizer."""
 
 import math
 from collections.abc import Mapping
@@ -16,12 +16,17 @@ _DECOUPLED = ("AdamW", "Muon", "Lion", "Adafactor", "LAMB", "Lamb")
 
 @dataclass(frozen=True)
 class Decay:
-    """λ of one parameter and how the optimizer applies it.
+    """The weight decay of one parameter and how the optimizer applies it.
 
-    With "L2" the decay is part of the gradient (SGD, Adam) and a resting point is a critical point of
-    L + (λ/2)‖θ‖². With "decoupled" (AdamW) it is not: there the mean step direction takes the gradient's place.
-    `sign` is −1 where the optimizer maximises. `gain` is what a unit of learning rate moves the weights by along the
-    decay: 1/(1 − momentum) for SGD, 1 where the decay is decoupled, NaN where each weight has a step size of its own.
+    **Attributes:**
+
+    - `value`: λ.
+    - `rule`: "L2" if the decay is part of the gradient (SGD, Adam): training converges to a critical point of
+      L + (λ/2)‖θ‖². "decoupled" (AdamW) if not: the mean step direction then replaces the gradient.
+    - `gain`: how far a unit of learning rate moves the weights along the decay: 1/(1 − momentum) for SGD, 1 for
+      decoupled decay, NaN if each weight has its own step size.
+    - `learning_rate`: the current learning rate, if known.
+    - `sign`: −1 if the optimizer maximises, else 1.
     """
 
     value: float
@@ -31,12 +36,12 @@ class Decay:
     sign: float = 1.0
 
     def budget(self, total_learning_rate: float) -> float:
-        """wd·Σlr/(1 − momentum); NaN where Adam's denominators scale an L2 decay."""
+        """Return wd·Σlr/(1 − momentum); NaN if Adam's denominators scale an L2 decay."""
         return 0.0 if self.value == 0 else decay_budget([total_learning_rate * self.gain], self.value)
 
 
 def decay_from_group(optimizer: torch.optim.Optimizer, group: Mapping[str, Any]) -> Decay:
-    """The `Decay` of one parameter group.
+    """Return the `Decay` of a parameter group.
 
     >>> import torch
     >>> weight = torch.nn.Parameter(torch.zeros(2, 2))
@@ -54,7 +59,7 @@ def decay_from_group(optimizer: torch.optim.Optimizer, group: Mapping[str, Any])
 
 
 def _gain(group: Mapping[str, Any]) -> float:
-    """Σ_t of SGD's answer to one gradient: (1 − dampening)/(1 − momentum)."""
+    """Return SGD's total response to a single gradient, (1 − dampening)/(1 − momentum)."""
     momentum = float(group.get("momentum") or 0.0)
     dampening = float(group.get("dampening") or 0.0) if momentum else 0.0
     return (1 - dampening) / (1 - momentum)
@@ -65,39 +70,39 @@ def decays(
     weight_decay: float | Mapping[str, float] | None,
     optimizer: torch.optim.Optimizer | None,
 ) -> dict[int, Decay]:
-    """The `Decay` of every parameter, by the parameter's id: from the optimizer, or as the user says.
+    """Return the `Decay` of every parameter by the parameter's id, from the optimizer or from the user.
 
-    A number given together with an optimizer replaces its value and keeps its rule.
+    A `weight_decay` given together with an optimizer replaces the value and keeps the rule.
     """
     names = dict(model.named_parameters())
-    found = {id(parameter): Decay(0.0, "none") for parameter in names.values()}
+    by_id = {id(parameter): Decay(0.0, "none") for parameter in names.values()}
     if optimizer is not None:
         for group in optimizer.param_groups:
-            found |= {id(parameter): decay_from_group(optimizer, group) for parameter in group["params"]}
+            by_id |= {id(parameter): decay_from_group(optimizer, group) for parameter in group["params"]}
     if isinstance(weight_decay, Mapping):
         if unknown := set(weight_decay) - set(names):
             raise ValueError(f"weight_decay names {sorted(unknown)}; the model's parameters are {list(names)}")
         given = {id(names[name]): float(value) for name, value in weight_decay.items()}
     elif weight_decay is not None:
-        given = dict.fromkeys(found, float(weight_decay))
+        given = dict.fromkeys(by_id, float(weight_decay))
     elif optimizer is None:
         raise ValueError(
-            "FACT needs the weight decay the model was trained with: give weight_decay=λ of L + (λ/2)‖θ‖² "
-            "(0 if there was none), or optimizer=, from which it is read"
+            "FACT needs the weight decay of the training: give weight_decay=λ of L + (λ/2)‖θ‖² (0 if there was none), "
+            "or optimizer="
         )
     else:
         given = {}
     for key, value in given.items():
         if value < 0:
             raise ValueError(f"weight_decay must be at least 0, got {value}")
-        old = found[key]
+        old = by_id[key]
         rule: Rule = "none" if value == 0 else "decoupled" if old.rule == "decoupled" else "L2"
-        found[key] = replace(old, value=value, rule=rule)
-    return found
+        by_id[key] = replace(old, value=value, rule=rule)
+    return by_id
 
 
 def step_direction(optimizer: torch.optim.Optimizer, parameter: torch.Tensor) -> torch.Tensor | None:
-    """m̂/(√v̂ + ε), what an Adam-like optimizer follows beside its decay; None before its first step."""
+    """Return m̂/(√v̂ + ε), the step direction of an Adam-like optimizer without its decay; None before the first step."""
     state = optimizer.state.get(parameter, {})
     if "exp_avg" not in state or "exp_avg_sq" not in state:
         return None

@@ -1,4 +1,4 @@
-"""`FeatureProbe`: one pass over data, and every layer's FACT, AGOP and eNFA beside its weights."""
+"""`FeatureProbe`: FACT, AGOP and eNFA of every layer, compared with its weights, in one pass over data."""
 
 import contextlib
 import math
@@ -23,12 +23,12 @@ LossFunction = Callable[[Any, Any], torch.Tensor]
 
 DECOUPLED = (
     "the optimizer's weight decay is decoupled from its gradient (AdamW), so plain FACT does not apply: the table uses "
-    "−(1/wd)·Wᵀ⟨m̂/(√v̂ + ε)⟩ instead, where the optimizer's state or a Watch gives it"
+    "−(1/wd)·Wᵀ⟨m̂/(√v̂ + ε)⟩ instead, if the optimizer's state or a Watch provides it"
 )
 
 
 def unwrapped(model: torch.nn.Module) -> torch.nn.Module:
-    """The model inside `DataParallel`, `DistributedDataParallel` or `torch.compile`.
+    """Return the model inside `DataParallel`, `DistributedDataParallel` or `torch.compile`.
 
     >>> import torch
     >>> unwrapped(torch.nn.DataParallel(torch.nn.Linear(2, 1)))
@@ -46,23 +46,28 @@ def unwrapped(model: torch.nn.Module) -> torch.nn.Module:
 class FeatureProbe:
     """Accumulate FACT, AGOP and eNFA of every weight matrix of a model over batches.
 
-    The model is left as it was: no hooks, no `.grad`, no random numbers drawn, buffers and modes restored.
+    The model does not change: no hooks, no `.grad`, no random numbers drawn, buffers and modes restored.
 
     **Arguments:**
 
-    - `model`: any `torch.nn.Module`; `loss_fn(outputs, targets)` gives one number. Without a `loss_fn` the model is
-      called with the batch as keywords and must return `.loss` and `.logits`.
-    - `weight_decay`: λ of L + (λ/2)‖θ‖², one number or one per parameter name; `optimizer`: read it from there,
-      together with how it is applied. A loss written with λ'‖θ‖² has λ = 2λ'.
-    - `reduction`: how the loss treats a batch. "mean" over samples; "sum", the data set's loss being the sum over all
-      batches; "steps", the objective being the average over batches of whatever the loss returns (a sum trained on in
-      batches). `step(…, weight=)` gives a batch any other weight in a mean.
+    - `model`: any `torch.nn.Module`.
+    - `loss_fn`: `loss_fn(outputs, targets)` returns a scalar. Without it the model is called with the batch as keywords
+      and must return `.loss` and `.logits`.
+    - `weight_decay`: λ of L + (λ/2)‖θ‖², a number for all parameters or a mapping by parameter name. A loss with
+      λ'‖θ‖² has λ = 2λ'.
+    - `optimizer`: the optimizer of the training, from which λ and its kind (L2 or decoupled) are read.
+    - `reduction`: how the loss combines samples: "mean" averages them; "sum" adds them, and the data set's loss is the
+      sum over all batches; "steps" if the objective is the average over batches of any loss (for example a sum, trained
+      in batches). `step(…, weight=)` gives a batch another weight in a mean.
     - `outputs`: "exact" AGOP, a number of random projections, or "auto": exact up to 16 outputs, else one projection.
-    - `backward`: also the matrices on the layers' output side. `with_bias`: layers as [W b] on [h; 1].
-    - `rank`: see layers only through so many leading directions of W (cosine, not Pearson).
-    - `splits`: name → number of equal row blocks a fused weight is made of, such as 3 for a qkv projection.
-    - `training`: probe in training mode (dropout, batch statistics) instead of evaluation mode.
-    - `alignment`: "pearson" or "cosine"; `keep_matrices`: keep the matrices in the result; `seed`: of the projections.
+    - `backward`: whether to compute the matrices on the layers' output side too.
+    - `with_bias`: whether to treat layers as [W b] on inputs [h; 1].
+    - `rank`: project layers onto this many leading directions of W (alignment is then the cosine).
+    - `splits`: name → number of equal row blocks of a fused weight, such as 3 for a qkv projection.
+    - `training`: whether to probe in training mode (dropout, batch statistics) instead of evaluation mode.
+    - `alignment`: "pearson" or "cosine".
+    - `keep_matrices`: whether to store the matrices in the result.
+    - `seed`: seed of the random projections.
 
     >>> import torch
     >>> model = torch.nn.Linear(2, 1, bias=False)
@@ -92,17 +97,17 @@ class FeatureProbe:
     ) -> None:
         model = unwrapped(model)
         if reduction not in ("mean", "sum", "steps"):
-            raise ValueError(f"reduction is one of mean, sum, steps; got {reduction!r}")
+            raise ValueError(f"reduction must be one of mean, sum, steps; got {reduction!r}")
         if not (outputs in ("auto", "exact") or (isinstance(outputs, int) and outputs > 0)):
-            raise ValueError(f"outputs is 'auto', 'exact' or a number of projections above 0; got {outputs!r}")
+            raise ValueError(f"outputs must be 'auto', 'exact' or a number of projections above 0; got {outputs!r}")
         if rank is not None and (rank < 1 or backward):
-            raise ValueError(f"rank must be above 0 and goes without backward=True; got rank={rank}, {backward=}")
+            raise ValueError(f"rank must be above 0 and excludes backward=True; got rank={rank}, {backward=}")
         if alignment not in (None, *ALIGNMENTS):
-            raise ValueError(f"alignment is one of {', '.join(ALIGNMENTS)}; got {alignment!r}")
+            raise ValueError(f"alignment must be one of {', '.join(ALIGNMENTS)}; got {alignment!r}")
         self.model, self.loss_fn, self.optimizer = model, loss_fn, optimizer
         self.decays = decays(model, weight_decay, optimizer)
         self.backward, self.training = backward, training
-        # Pearson's correlation is of entries, which a rotated basis does not have.
+        # Pearson's correlation of entries changes with the basis, and `rank` rotates it.
         self.alignment = alignment or ("pearson" if rank is None else "cosine")
         self.keep_matrices = keep_matrices
         self._sums = Accumulator(
@@ -121,15 +126,15 @@ class FeatureProbe:
         return None
 
     def step(self, inputs: Any, targets: Any = None, *, weight: float | None = None) -> None:
-        """Add one batch: its inputs (a tensor, a tuple of arguments or a dict of keywords) and targets."""
+        """Add a batch: its inputs (a tensor, a tuple of arguments or a dict of keywords) and targets."""
         with self._untouched(), torch.inference_mode(False), torch.enable_grad():
             versions = {name: p._version for name, p in self.model.named_parameters()}
             outputs, loss = self._forward(_mapped(_tracked, inputs), _mapped(_tracked, targets))
             for name, parameter in self.model.named_parameters():
                 if parameter._version != versions.get(name, parameter._version):
                     raise ValueError(
-                        f"{name} is changed by the model's own forward pass (an Embedding with max_norm does that), "
-                        "which FACT has no place for; probe the model without it"
+                        f"the model's forward pass changes {name} (an Embedding with max_norm does that), which FACT "
+                        "does not cover; probe the model without it"
                     )
             self._sums.add(outputs, loss, weight)
 
@@ -140,13 +145,13 @@ class FeatureProbe:
         moved: Mapping[str, float] | None = None,
         directions: Mapping[str, torch.Tensor] | None = None,
     ) -> ProbeResult:
-        """Compare what was accumulated with the weights.
+        """Compare the accumulated matrices with the weights.
 
         **Arguments:**
 
-        - `budgets`: wd·Σlr/(1 − momentum) of the training so far, for all or by parameter name.
-        - `moved`: relative change of the weights since their start, by parameter name.
-        - `directions`: for AdamW, mean step directions by parameter name, in place of the optimizer's present one.
+        - `budgets`: wd·Σlr/(1 − momentum) of the training so far, one number or a mapping by parameter name.
+        - `moved`: relative change of the weights since initialisation, by parameter name.
+        - `directions`: for AdamW, mean step directions by parameter name, instead of the optimizer's current one.
         """
         sums = self._sums
         if sums.plan is None:
@@ -155,7 +160,7 @@ class FeatureProbe:
         layers = list(sums.layers())
         widest = max((max(moments.W.shape[1:]) for moments in layers), default=0)
         reports = []
-        # Threads of LAPACK spend more time waiting for each other than on small matrices.
+        # On small matrices LAPACK threads spend most of their time waiting for each other.
         with threadpool_limits(1 if widest <= SMALL else None, user_api="blas"):
             for moments in layers:
                 name, bias = names[id(moments.layer.parameter)], moments.layer.bias
@@ -178,18 +183,18 @@ class FeatureProbe:
         return ProbeResult(tuple(reports), dict(sums.plan.untreated), sums.samples, self.alignment)
 
     def table(self, **options: Any) -> Any:
-        """`result(**options).table()`."""
+        """Return `result(**options).table()`."""
         return self.result(**options).table()
 
     def _direction(self, parameter: torch.nn.Parameter, given: torch.Tensor | None) -> torch.Tensor | None:
-        """AdamW's mean direction: the one given, else the optimizer's present one."""
+        """Return AdamW's mean direction: `given`, else the optimizer's current direction."""
         if given is None and self.optimizer is not None and self.decays[id(parameter)].rule == "decoupled":
             return step_direction(self.optimizer, parameter)
         return given
 
     @contextlib.contextmanager
     def _untouched(self) -> Iterator[None]:
-        """Modes, buffers and random states are afterwards what they were before, whatever happens inside."""
+        """Restore modes, buffers and random states on exit, also after an exception."""
         modes = [(module, module.training) for module in self.model.modules()]
         buffers = [
             (module._buffers, name, buffer, buffer.clone())
@@ -212,28 +217,28 @@ class FeatureProbe:
 
     def _forward(self, inputs: Any, targets: Any) -> tuple[torch.Tensor, torch.Tensor]:
         if isinstance(inputs, Mapping):
-            made = self.model(**inputs)
+            output = self.model(**inputs)
         else:
-            made = self.model(*inputs) if isinstance(inputs, tuple | list) else self.model(inputs)
+            output = self.model(*inputs) if isinstance(inputs, tuple | list) else self.model(inputs)
         if self.loss_fn is None:
-            if getattr(made, "loss", None) is None or getattr(made, "logits", None) is None:
+            if getattr(output, "loss", None) is None or getattr(output, "logits", None) is None:
                 raise ValueError(
                     "without loss_fn the model must return .loss and .logits (give labels in the batch); it returned "
-                    f"{type(made).__name__}. Give FeatureProbe a loss_fn(outputs, targets)"
+                    f"{type(output).__name__}. Give FeatureProbe a loss_fn(outputs, targets)"
                 )
-            return made.logits, made.loss
-        outputs = made.get("logits") if isinstance(made, Mapping) else getattr(made, "logits", made)
-        loss = self.loss_fn(made, targets)
+            return output.logits, output.loss
+        outputs = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", output)
+        loss = self.loss_fn(output, targets)
         if loss.grad_fn is None:
             raise ValueError("the loss has no gradient: every parameter is frozen, or the model detaches its outputs")
         if not isinstance(outputs, torch.Tensor) or outputs.grad_fn is None:
             raise ValueError(
-                f"the model returned {type(made).__name__}; AGOP needs a tensor of outputs with a gradient. Wrap the "
-                "model so that it returns one, or a dict or object whose logits are one"
+                f"the model returned {type(output).__name__}; AGOP needs a tensor of outputs with a gradient. Wrap the "
+                "model so that it returns a tensor, or a dict or object whose logits are a tensor"
             )
         if loss.ndim:
             raise ValueError(
-                f"loss_fn must return one number, got a tensor of shape {tuple(loss.shape)}; use reduction='mean'"
+                f"loss_fn must return a scalar, got a tensor of shape {tuple(loss.shape)}; use reduction='mean'"
             )
         return outputs, loss
 
@@ -247,36 +252,42 @@ def probe(
     known: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> ProbeResult:
-    """Probe a model over a `DataLoader` or any iterable of batches in one call.
+    """Probe a model over a `DataLoader` or any iterable of batches.
 
-    A batch is a pair (inputs, targets), or a dict of keywords for the model; options are those of `FeatureProbe`, and
-    `known` those of its `result`, such as budgets.
+    **Arguments:**
+
+    - `model`: any `torch.nn.Module`.
+    - `batches`: pairs (inputs, targets), or dicts of keywords for the model.
+    - `loss_fn`: as in `FeatureProbe`.
+    - `weight_decay`: as in `FeatureProbe`.
+    - `known`: arguments of `FeatureProbe.result`, such as budgets.
+    - `options`: other arguments of `FeatureProbe`.
 
     >>> import torch
     >>> model = torch.nn.Linear(2, 1, bias=False)
-    >>> found = probe(model, [(torch.eye(2), torch.ones(2, 1))], torch.nn.MSELoss(), weight_decay=0.1)
-    >>> found["weight"].inputs, found["weight"].outputs
+    >>> result = probe(model, [(torch.eye(2), torch.ones(2, 1))], torch.nn.MSELoss(), weight_decay=0.1)
+    >>> result["weight"].inputs, result["weight"].outputs
     (2, 1)
     """
-    with FeatureProbe(model, loss_fn, weight_decay, **options) as one, _unread(batches):
+    with FeatureProbe(model, loss_fn, weight_decay, **options) as feature_probe, _unread(batches):
         device = next((p.device for p in model.parameters()), torch.device("cpu"))
         for batch in batches:
             batch = _mapped(lambda tensor: tensor.to(device), batch)
             if isinstance(batch, Mapping):
-                one.step(batch)
+                feature_probe.step(batch)
             elif isinstance(batch, tuple | list) and len(batch) == 2:
-                one.step(batch[0], batch[1])
+                feature_probe.step(batch[0], batch[1])
             else:
                 raise ValueError(
-                    f"a batch is a pair (inputs, targets) or a dict of keywords, got {type(batch).__name__}; loop over "
-                    "the loader yourself and call FeatureProbe.step"
+                    f"a batch must be a pair (inputs, targets) or a dict of keywords, got {type(batch).__name__}; loop "
+                    "over the loader yourself and call FeatureProbe.step"
                 )
-    return one.result(**(known or {}))
+    return feature_probe.result(**(known or {}))
 
 
 @contextlib.contextmanager
 def _unread(batches: Iterable[Any]) -> Iterator[None]:
-    """A `DataLoader` draws seeds and orders when it is iterated; afterwards its random state is what it was."""
+    """Restore the random state of a `DataLoader`, which draws seeds and orders when it is iterated."""
     generator = batches.generator if isinstance(batches, torch.utils.data.DataLoader) else None
     state = None if generator is None else generator.get_state()
     with torch.random.fork_rng(devices=[]):
@@ -288,7 +299,7 @@ def _unread(batches: Iterable[Any]) -> Iterator[None]:
 
 
 def _mapped(change: Callable[[torch.Tensor], torch.Tensor], batch: Any) -> Any:
-    """A batch with every tensor in it changed, its structure kept."""
+    """Apply a function to every tensor in a batch, and keep the structure of the batch."""
     if isinstance(batch, torch.Tensor):
         return change(batch)
     if isinstance(batch, Mapping):
@@ -297,5 +308,5 @@ def _mapped(change: Callable[[torch.Tensor], torch.Tensor], batch: Any) -> Any:
 
 
 def _tracked(tensor: torch.Tensor) -> torch.Tensor:
-    """Tensors made in inference mode cannot enter a graph; their copies can."""
+    """Copy a tensor made in inference mode, which cannot enter a graph; return other tensors unchanged."""
     return tensor.clone() if tensor.is_inference() else tensor

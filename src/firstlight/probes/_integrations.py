@@ -1,4 +1,4 @@
-"""`Watch` inside PyTorch Lightning and the Hugging Face Trainer; neither library is imported before it is asked for."""
+"""Callbacks that run `Watch` inside PyTorch Lightning and the Hugging Face Trainer; both are imported on demand."""
 
 import importlib
 from collections.abc import Iterable
@@ -9,8 +9,8 @@ from firstlight.probes._result import SHOWN, ProbeResult
 from firstlight.probes._watch import Watch
 
 
-def _logged(found: ProbeResult) -> dict[str, float]:
-    return {f"features/{layer.name}/{name}": layer.alignments[name] for layer in found.layers for name in SHOWN}
+def _logged(result: ProbeResult) -> dict[str, float]:
+    return {f"features/{layer.name}/{name}": layer.alignments[name] for layer in result.layers for name in SHOWN}
 
 
 def _library(name: str) -> Any:
@@ -22,9 +22,10 @@ def _library(name: str) -> Any:
 
 
 def lightning_callback(loss_fn: LossFunction, batches: Iterable[Any], every: int = 100, **options: Any) -> Any:
-    """A Lightning `Callback` that probes every `every` optimizer steps and logs `features/<layer>/<measure>`.
+    """Return a Lightning `Callback` that probes every `every` optimizer steps.
 
-    Its `watch` has the results. The first optimizer is the one read; options are those of `Watch`.
+    It logs `features/<layer>/<measure>`, and its `watch` holds the results. λ is read from the first optimizer.
+    `options` are those of `Watch`.
 
     ```python
     callback = probes.lightning_callback(torch.nn.functional.mse_loss, batches, every=100)
@@ -35,13 +36,13 @@ def lightning_callback(loss_fn: LossFunction, batches: Iterable[Any], every: int
     base = _library("lightning.pytorch").Callback
 
     class FeatureCallback(base):
-        """Counts optimizer steps, not batches, which gradient accumulation tells apart."""
+        """Counts optimizer steps, not batches: they differ under gradient accumulation."""
 
         watch: Watch | None = None
 
         def on_train_start(self, trainer: Any, pl_module: Any) -> None:
-            def log(step: int, found: ProbeResult) -> None:
-                pl_module.log_dict(_logged(found))
+            def log(step: int, result: ProbeResult) -> None:
+                pl_module.log_dict(_logged(result))
 
             optimizer = trainer.optimizers[0]
             self.watch = Watch(pl_module, loss_fn, batches, optimizer, every=every, on_probe=log, **options)
@@ -54,14 +55,16 @@ def lightning_callback(loss_fn: LossFunction, batches: Iterable[Any], every: int
 
 
 def huggingface_callback(batches: Iterable[dict[str, Any]], every: int = 100, **options: Any) -> Any:
-    """A `TrainerCallback` that probes every `every` steps; alignments and verdicts go to the Trainer's log history.
+    """Return a `TrainerCallback` that probes every `every` steps.
 
-    Its `watch` has the results.
+    Alignments and verdicts go to the Trainer's log history, and its `watch` holds the results.
 
     **Arguments:**
 
-    - `batches`: dicts of keywords for the model, labels included, so that it returns its own loss: a few fixed,
-      collated batches of the training data. Options are those of `Watch`.
+    - `batches`: a few fixed, collated batches of the training data, as dicts of keywords for the model. They include
+      labels, so that the model returns its own loss.
+    - `every`: steps between probes.
+    - `options`: options of `Watch`.
 
     ```python
     Trainer(model, arguments, train_dataset=data, callbacks=[probes.huggingface_callback(batches)]).train()
@@ -75,9 +78,9 @@ def huggingface_callback(batches: Iterable[dict[str, Any]], every: int = 100, **
         watch: Watch | None = None
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-            def log(step: int, found: ProbeResult) -> None:
-                states = {f"features/{layer.name}/verdict": layer.verdict.state for layer in found.layers}
-                state.log_history.append({"step": step, **_logged(found), **states})
+            def log(step: int, result: ProbeResult) -> None:
+                states = {f"features/{layer.name}/verdict": layer.verdict.state for layer in result.layers}
+                state.log_history.append({"step": step, **_logged(result), **states})
 
             optimizer = getattr(given["optimizer"], "optimizer", given["optimizer"])
             self.watch = Watch(given["model"], None, batches, optimizer, every=every, on_probe=log, **options)

@@ -1,4 +1,4 @@
-"""Weights as matrices (in, out), and the streaming sums that belong to them."""
+"""Weights as matrices (in, out), and the sums over batches that belong to each."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -9,21 +9,31 @@ from jaxtyping import Float
 from firstlight.probes._uses import Unusable, Use
 
 CHEAPER = 1.6
-"""nK² operations at the outputs are fewer than nKd + nd² at the inputs while K is below the golden ratio times d."""
+"""nK² operations at the outputs are fewer than nKd + nd² at the inputs if K is below the golden ratio times d."""
 
 ERROR_SAMPLES = 8
-"""Samples of each batch from which the error of a projected AGOP is estimated."""
+"""Samples per batch that estimate the error of a projected AGOP."""
 
 Stack = Float[torch.Tensor, "g d K"]
 
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """One weight matrix of a model, or one part of it: the q, k or v of an attention's packed projection.
+    """A weight matrix of a model, or a part of it, such as q, k or v of a packed attention projection.
 
-    A convolution of g groups is g matrices (in per group · kernel, out per group). `side` is "in" where the feature
-    matrix is in×in, and "out" for embeddings, whose inputs are a vocabulary. With `basis`, the in-side is seen through
-    its few leading directions.
+    A convolution of g groups is g matrices (in per group · kernel, out per group).
+
+    **Attributes:**
+
+    - `name`: name of the parameter, with the part in brackets if it is split.
+    - `parameter`: the weight.
+    - `rows`: start and end of the part on axis 0 of the weight.
+    - `in_axis`: axis of the weight that runs over the inputs.
+    - `groups`: number of groups of a convolution, else 1.
+    - `kind`: how the weight is used, for the table.
+    - `side`: "in" if the feature matrix is in×in, "out" for embeddings, whose inputs are a vocabulary.
+    - `bias`: the bias, if the layer is treated as [W b].
+    - `basis`: (d, r) leading directions onto which the input side is projected, if any.
     """
 
     name: str
@@ -37,7 +47,7 @@ class Layer:
     basis: Float[torch.Tensor, "d r"] | None = None
 
     def matrix(self, weight: torch.Tensor, bias: torch.Tensor | None = None) -> Stack:
-        """A tensor shaped like the parameter as (g, in, out); with a bias, h̃ = [h; 1] and one more row."""
+        """Reshape a tensor of the parameter's shape to (g, in, out); a bias adds a row, for h̃ = [h; 1]."""
         part = weight.detach()[slice(*self.rows)]
         if part.dtype in (torch.float16, torch.bfloat16):
             part = part.float()
@@ -51,38 +61,38 @@ class Layer:
         return part if self.basis is None else self.basis.T @ part
 
     def weights(self) -> Stack:
-        """W as (g, in, out)."""
+        """Return W as (g, in, out)."""
         return self.matrix(self.parameter, self.bias)
 
     def deltas(self, use: Use, gradient: torch.Tensor) -> Float[torch.Tensor, "g rows K"]:
-        """What came back to a use, seen at this layer's rows, groups first; rows that were not used get nothing."""
+        """Return the gradients δ at a use, for this layer's rows, groups first; unused rows are zero."""
         delta = use.deltas(gradient)
         if use.in_axis == 1 and self.in_axis == 1:
-            # Negative padding cuts.
+            # Negative padding crops.
             before, after = use.rows[0] - self.rows[0], self.rows[1] - use.rows[1]
             delta = torch.nn.functional.pad(delta, (before, after))
         return delta.reshape(delta.shape[0], self.groups, -1).transpose(0, 1)
 
     def captured(self) -> float:
-        """The share of ‖WWᵀ‖ that the kept directions hold, from the smaller Gram matrix."""
+        """Return the fraction of ‖WWᵀ‖ in the directions of `basis`, from the smaller Gram matrix."""
         if self.basis is None:
             return 1.0
         whole = replace(self, basis=None).weights()[0]
         gram = whole.T @ whole if whole.shape[1] <= whole.shape[0] else whole @ whole.T
-        kept = self.weights()[0]
-        return float(torch.linalg.norm(kept @ kept.T) / torch.linalg.norm(gram))
+        projected = self.weights()[0]
+        return float(torch.linalg.norm(projected @ projected.T) / torch.linalg.norm(gram))
 
     def takes(self, use: Use) -> bool:
-        """Whether a use of the parameter involves this part of it."""
+        """Return whether a use of the parameter involves this part of it."""
         return max(use.rows[0], self.rows[0]) < min(use.rows[1], self.rows[1])
 
 
 @dataclass(eq=False)
 class Sums:
-    """Second moments of what comes back to a layer: at its outputs (g, K, K), at its inputs (g, d, d), or both.
+    """Second moments of the gradients at a layer's outputs (g, K, K), at its inputs (g, d, d), or both.
 
-    Uses in the layer's own direction are kept where that is cheaper, or at the outputs when the backward matrices are
-    wanted; a transposed use of a tied weight lives at the layer's inputs.
+    Uses in the layer's own direction are summed on the cheaper side, or at the outputs if the backward matrices are
+    requested. A transposed use of a tied weight is summed at the layer's inputs.
     """
 
     at_outputs: torch.Tensor | None = None
@@ -104,13 +114,13 @@ class Sums:
     def add_error(self, sizes: Sequence[Float[torch.Tensor, "2 few"]], factor: float, samples: int) -> None:
         """Add Σ_i ‖g_i‖⁴, which bounds the variance of Σ_i g_ig_iᵀ over random projections, from a few samples.
 
-        g_i is all that comes back from sample i, over positions and over uses, whose `sample_sizes` are given.
+        g_i is the gradient of sample i over all positions and uses; `sizes` holds the `sample_sizes` of each use.
         """
         fourth = float(torch.stack(list(sizes)).sum(0).square().sum(1).max())
         self.fourth += float(factor) ** 4 * fourth * samples / sizes[0].shape[1]
 
     def averaged(self, total: float) -> "Sums":
-        """The sums divided by a number of samples."""
+        """Return the sums divided by a number of samples."""
         outputs, inputs = (None if part is None else part / total for part in (self.at_outputs, self.at_inputs))
         return Sums(outputs, inputs, self.fourth / total**2)
 
@@ -118,9 +128,9 @@ class Sums:
 def sample_sizes(
     layer: Layer, W: Stack, use: Use, delta: Float[torch.Tensor, "g rows k"], samples: int
 ) -> Float[torch.Tensor, "2 few"]:
-    """‖g_i‖² of the first few samples at one use, with rows running over samples first, and over positions first.
+    """Return ‖g_i‖² of the first few samples at a use, for two row orders: samples first, and positions first.
 
-    The graph does not tell which of the two it is: the larger error counts. NaN where rows are no multiple of samples.
+    The graph does not show the order, so the larger error counts. NaN if rows are no multiple of samples.
     """
     groups, rows, _ = delta.shape
     few = min(samples, ERROR_SAMPLES)
@@ -130,12 +140,12 @@ def sample_sizes(
     by_position = delta.reshape(groups, rows // samples, samples, -1)[:, :, :few].transpose(1, 2)
     known = rows == samples or use.kind == "convolution"
     own, sizes = use.in_axis == layer.in_axis, []
-    for one in (by_sample, by_sample if known else by_position):
+    for gradients in (by_sample, by_sample if known else by_position):
         if own and layer.side == "in":
-            one = one @ W.transpose(1, 2)[:, None]
+            gradients = gradients @ W.transpose(1, 2)[:, None]
         elif not own and layer.basis is not None:
-            one = one @ layer.basis
-        sizes.append((one**2).sum(dim=(0, 2, 3)))
+            gradients = gradients @ layer.basis
+        sizes.append((gradients**2).sum(dim=(0, 2, 3)))
     return torch.stack(sizes)
 
 
@@ -147,7 +157,7 @@ def _added(total: torch.Tensor | None, rows: Float[torch.Tensor, "g rows k"], sq
 
 @dataclass(frozen=True)
 class View:
-    """How to look at layers: with their bias, through `rank` leading directions, fused ones split into row blocks."""
+    """How to treat layers: with their bias, projected onto `rank` leading directions, fused weights split into rows."""
 
     with_bias: bool = False
     rank: int | None = None
@@ -156,23 +166,23 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """The layers of a model, and the parameters that are none, with the reason."""
+    """The layers of a model, and the parameters that are not layers, each with the reason."""
 
     layers: tuple[Layer, ...]
     untreated: dict[str, str] = field(default_factory=dict)
 
 
 def plan_layers(model: torch.nn.Module, uses: Mapping[str, list[Use] | Unusable], view: View) -> Plan:
-    """Decide for every parameter with two or more axes how it is seen as matrices."""
+    """Decide how to treat every parameter with two or more axes as matrices."""
     parameters, modules = dict(model.named_parameters()), dict(model.named_modules())
     if unknown := set(view.splits) - set(uses):
         raise ValueError(f"splits names {sorted(unknown)}; the model's matrices are {list(uses)}")
     layers, untreated = [], {}
-    for name, found in uses.items():
-        if isinstance(found, Unusable):
-            untreated[name] = found.reason
+    for name, own_uses in uses.items():
+        if isinstance(own_uses, Unusable):
+            untreated[name] = own_uses.reason
             continue
-        if reason := _mixed(found):
+        if reason := _mixed(own_uses):
             untreated[name] = reason
             continue
         owner, _, own = name.rpartition(".")
@@ -180,7 +190,7 @@ def plan_layers(model: torch.nn.Module, uses: Mapping[str, list[Use] | Unusable]
         parts = ("q", "k", "v") if packed else tuple(str(i) for i in range(view.splits.get(name, 1)))
         beside = f"{owner}.{own.removesuffix('weight')}bias".lstrip(".")
         bias = parameters.get(beside) if view.with_bias and own.endswith("weight") else None
-        layers += [_compressed(layer, view.rank) for layer in _parts(name, parameters[name], bias, found, parts)]
+        layers += [_compressed(layer, view.rank) for layer in _parts(name, parameters[name], bias, own_uses, parts)]
     return Plan(tuple(layers), untreated)
 
 
@@ -231,6 +241,6 @@ def _compressed(layer: Layer, rank: int | None) -> Layer:
     W = layer.weights()
     if rank is None or layer.groups > 1 or layer.side == "out" or rank >= min(W.shape[1:]):
         return layer
-    # A random range finder with power steps: exact enough for a basis, and never cubic in the width.
+    # A randomised range finder with power steps: accurate enough for a basis, and never cubic in the width.
     U, _, _ = torch.svd_lowrank(W[0], q=min(rank + 8, *W.shape[1:]), niter=4)
     return replace(layer, basis=U[:, :rank].contiguous())

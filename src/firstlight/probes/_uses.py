@@ -1,8 +1,7 @@
-"""Where the weights of a model are used as matrices, read off the graph that autograd recorded.
+"""The places where a model's weights multiply as matrices, read from the graph that autograd recorded.
 
-The graph shows every use, however the model was written: modules, functions, `@`, attention, tied weights, several
-calls. What comes back to a use is the gradient at its own output, whatever else the inputs feed into, so skip
-connections and shared inputs cannot mix in.
+The graph shows every use, in any style of model: modules, functions, `@`, attention, tied weights, several calls. The
+gradient of a use is taken at its own output, so skip connections and shared inputs do not mix in.
 """
 
 from collections import defaultdict
@@ -26,15 +25,22 @@ _PRODUCTS = {
     "AddmmBackward0": (1, 2),
     "BaddbmmBackward0": (1, 2),
 }
-"""Node → the places of its left and right factor among the inputs."""
+"""Node → positions of its left and right factor among its inputs."""
 
 
 @dataclass(frozen=True)
 class Use:
-    """One place where a parameter multiplies: the edge where its δ arrives, and how the two fit together.
+    """A place where a parameter multiplies its input.
 
-    `in_axis` is the axis of the parameter along which it meets its input; `rows` the part of axis 0 that is used;
-    `columns` says that outputs are columns of the product, as in W @ x; `keep` which lookups are not padding.
+    **Attributes:**
+
+    - `edge`: edge of the graph where the gradient δ arrives.
+    - `kind`: matrix product, convolution or embedding lookup.
+    - `in_axis`: axis of the parameter that is summed with the input.
+    - `rows`: start and end of the used part of axis 0.
+    - `columns`: whether outputs are columns of the product, as in W @ x.
+    - `groups`: number of groups of a convolution, else 1.
+    - `keep`: mask of the lookups that are not padding.
     """
 
     edge: GradientEdge
@@ -46,7 +52,7 @@ class Use:
     keep: torch.Tensor | None = None
 
     def deltas(self, gradient: torch.Tensor) -> Float[torch.Tensor, "rows K"]:
-        """The δ of all samples and positions as rows; half precision is widened, as it will be summed."""
+        """Return the δ of all samples and positions as rows; half precision becomes single, for summation."""
         if gradient.dtype in (torch.float16, torch.bfloat16):
             gradient = gradient.float()
         if self.kind == "convolution":
@@ -54,19 +60,19 @@ class Use:
         elif self.columns:
             gradient = gradient.transpose(-1, -2)
         rows = gradient.reshape(-1, gradient.shape[-1])
-        # Padding gives no gradient to the weight; its rows are set to zero so that samples stay in step.
+        # Padding gives the weight no gradient; zero rows keep samples aligned.
         return rows if self.keep is None else rows * self.keep[:, None]
 
 
 @dataclass(frozen=True)
 class Unusable:
-    """A parameter that is not (only) a factor of matrix products, and why."""
+    """The reason why a parameter is not (only) a factor of matrix products."""
 
     reason: str
 
 
 def graph_parents(roots: list[torch.Tensor]) -> tuple[Parents, dict[int, Any]]:
-    """Every node's consumers (node, place, output), and the leaf node of every parameter by the parameter's id."""
+    """Return the consumers (node, place, output) of every node, and the leaf node of every parameter by its id."""
     parents: Parents = defaultdict(list)
     leaves: dict[int, Any] = {}
     stack = [root.grad_fn for root in roots if root.grad_fn is not None]
@@ -86,18 +92,18 @@ def graph_parents(roots: list[torch.Tensor]) -> tuple[Parents, dict[int, Any]]:
 
 
 def find_uses(parameter: torch.nn.Parameter, parents: Parents, leaves: dict[int, Any]) -> list[Use] | Unusable:
-    """All uses of one parameter, or why it cannot be read as a weight matrix."""
+    """Return all uses of a parameter, or the reason why it is no weight matrix."""
     if not parameter.requires_grad:
-        return Unusable("frozen: requires_grad is False, so no loss shapes it")
+        return Unusable("frozen: requires_grad is False, so the loss does not train it")
     if parameter.is_complex():
         return Unusable("its entries are complex; the theorem is for real weights")
     leaf = leaves.get(id(parameter))
     if leaf is None:
         return Unusable("the loss does not depend on it")
     view = _View(tuple(range(min(parameter.ndim, 2))), (0, parameter.shape[0]))
-    found = list(_climb(leaf, None, view, parameter, parents))
-    reasons = [use for use in found if isinstance(use, Unusable)]
-    return reasons[0] if reasons else [use for use in found if isinstance(use, Use)]
+    uses = list(_follow(leaf, None, view, parameter, parents))
+    reasons = [use for use in uses if isinstance(use, Unusable)]
+    return reasons[0] if reasons else [use for use in uses if isinstance(use, Use)]
 
 
 @dataclass(frozen=True)
@@ -114,26 +120,26 @@ class _View:
         return _signed(dim) % len(self.axes)
 
     def reshaped(self, before: Sequence[int], after: Sequence[int]) -> "_View | None":
-        """The view with other axes of length 1; None where entries move to other rows or columns."""
+        """Return the view after adding or removing axes of length 1; None if entries change row or column."""
         if len(before) != len(self.axes):
             return None
         own = [(axis, size) for axis, size in zip(self.axes, before, strict=True) if axis is not None]
-        # From the last axis on, since `expand` adds axes of any length in front.
+        # Match from the last axis, since `expand` adds axes of any length in front.
         axes = [own.pop()[0] if own and own[-1][1] == size else None for size in reversed(after)]
         return None if own else _View(tuple(reversed(axes)), self.rows)
 
     def sliced(self, start: int, stop: int) -> "_View":
-        """Rows from start to stop, counted as Python counts them."""
+        """Return the view of rows start to stop, with Python's slice rules."""
         first, last, _ = slice(_signed(start), _signed(stop)).indices(self.rows[1] - self.rows[0])
         return _View(self.axes, (self.rows[0] + first, self.rows[0] + last))
 
 
 def _signed(number: int) -> int:
-    """Nodes keep negative integers as unsigned ones."""
+    """Undo that graph nodes store negative integers as unsigned."""
     return number - 2**64 if number >= 2**63 else number
 
 
-def _climb(
+def _follow(
     node: Any, only: int | None, view: _View, parameter: torch.nn.Parameter, parents: Parents
 ) -> Iterator[Use | Unusable]:
     """Follow a parameter through transposes, casts and slices to the products it enters."""
@@ -145,11 +151,11 @@ def _climb(
             yield _use(parent, place, view, parameter)
         else:
             for piece, seen in enumerate(pieces):
-                yield from _climb(parent, piece if len(pieces) > 1 else None, seen, parameter, parents)
+                yield from _follow(parent, piece if len(pieces) > 1 else None, seen, parameter, parents)
 
 
 def _through(node: Any, view: _View) -> list[_View] | None:
-    """The views that leave a node which only rearranges, one for each of its outputs; None if it computes."""
+    """Return the view at each output of a node that only rearranges entries; None if the node computes."""
     name, axes = node.name(), view.axes
     if name in _SAME:
         return [view]
@@ -185,7 +191,7 @@ def _use(node: Any, place: int, view: _View, parameter: torch.nn.Parameter) -> U
     name, edge = node.name(), GradientEdge(node, 0)
     if name == "EmbeddingBackward0" and parameter.ndim == 2:
         if node._saved_scale_grad_by_freq:
-            return Unusable("an embedding with scale_grad_by_freq, whose gradient is not that of the loss")
+            return Unusable("an embedding with scale_grad_by_freq, which rescales the gradient of the loss")
         padding, indices = node._saved_padding_idx, node._saved_indices
         keep = (indices.reshape(-1) != padding) if padding < 2**63 and padding >= 0 else None
         return Use(edge, "lookup", 0, view.rows, keep=keep)
@@ -203,10 +209,10 @@ def _use(node: Any, place: int, view: _View, parameter: torch.nn.Parameter) -> U
         if node._input_metadata[0].shape[-2 if left else -1] != out:
             return Unusable(f"it is reshaped before it enters {name}")
         if in_axis == 0 and view.rows != (0, parameter.shape[0]):
-            return Unusable("it is cut along its inputs, and meets only some of them at a time")
+            return Unusable("it is sliced along its inputs, so that each use sees only a part of them")
         return Use(edge, "product", in_axis, view.rows, columns=left)
     if name in _RESHAPED:
-        return Unusable("it is reshaped, so that its entries are in other rows or columns when it multiplies")
+        return Unusable("it is reshaped before it multiplies, so that its entries change row or column")
     if parameter.ndim != 2:
         return Unusable(f"a parameter with {parameter.ndim} axes that enters {name}, not a convolution")
-    return Unusable(f"it enters {name}, which is no product of a matrix with activations")
+    return Unusable(f"it enters {name}, which is not a product of a matrix with activations")

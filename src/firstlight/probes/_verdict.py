@@ -1,4 +1,4 @@
-"""Lazy, learning or converged: what the numbers of a layer say, and why."""
+"""The verdict on a layer: lazy, learning or converged, with the evidence."""
 
 import math
 from dataclasses import dataclass
@@ -7,21 +7,21 @@ from typing import Literal
 State = Literal["converged", "learning", "lazy", "undecided"]
 
 CONVERGED = 0.99
-"""FACT's alignment from which a layer counts as converged, if its size fits too."""
+"""Alignment of FACT from which a layer counts as converged, if its size is also near 1."""
 
 SIZE = 0.1
-"""How far ⟨FACT, NFM⟩/⟨NFM, NFM⟩ of a converged layer may be from 1, and FACT from NFM where that alone decides."""
+"""Largest |⟨FACT, NFM⟩/⟨NFM, NFM⟩ − 1| of a converged layer; also the largest ‖NFM − FACT‖/‖NFM‖."""
 
 MOVED = 0.1
 """Relative change of the weights below which a layer is lazy."""
 
 UNALIGNED = 0.5
-"""Alignment of both √(FACT·FACTᵀ) and √AGOP below which weights of unknown start count as lazy."""
+"""Alignment of both √(FACT·FACTᵀ) and √AGOP below which a layer is lazy, if its initial weights are unknown."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A layer's state with the evidence for it.
+    """The state of a layer with the evidence for it.
 
     >>> judge(0.999, size=1.01, budget=9.4)
     Verdict(state='converged', evidence='FACT 0.999 with size 1.01; budget 9.4')
@@ -42,15 +42,18 @@ def judge(
     moved: float = math.nan,
     reason: str = "",
 ) -> Verdict:
-    """Say where a layer stands.
+    """Decide whether a layer is converged, learning or lazy. Unknown arguments are NaN.
 
     **Arguments:**
 
-    - `fact`: alignment of FACT with the layer's feature matrix; size: ⟨FACT, NFM⟩/⟨NFM, NFM⟩, 1 at convergence;
-      residual: ‖NFM − FACT‖/‖NFM‖, which also decides where all entries are equal and Pearson is undefined.
-    - `symmetrised`, `agop`: alignments of √(FACT·FACTᵀ) and √AGOP; budget: wd·Σlr/(1 − momentum); moved: relative
-      change of the weights since their start. What is unknown is NaN.
-    - `reason`: why FACT says nothing here (no decay, …); the verdict is then undecided.
+    - `fact`: alignment of FACT with the layer's feature matrix.
+    - `size`: ⟨FACT, NFM⟩/⟨NFM, NFM⟩, 1 at convergence.
+    - `residual`: ‖NFM − FACT‖/‖NFM‖; it decides if all entries are equal and Pearson's correlation is undefined.
+    - `symmetrised`: alignment of √(FACT·FACTᵀ).
+    - `agop`: alignment of √AGOP.
+    - `budget`: wd·Σlr/(1 − momentum).
+    - `moved`: relative change of the weights since initialisation.
+    - `reason`: why FACT does not apply (no weight decay, …); the verdict is then undecided.
 
     >>> judge(0.2, size=3.0, moved=0.02, budget=0.01).evidence
     'weights moved by 2 %; FACT 0.200 with size 3; budget 0.01, below 1: too short for FACT'

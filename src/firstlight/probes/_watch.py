@@ -1,4 +1,4 @@
-"""Probing during training: `Watch` counts what the optimizer does and probes every k steps."""
+"""Probing during training: `Watch` follows the optimizer and probes every k steps."""
 
 import math
 import warnings
@@ -16,17 +16,21 @@ from firstlight.records import FigureData, figure
 
 
 class Watch:
-    """Probe a model every `every` optimizer steps of any training loop, and say of each layer where it stands.
+    """Probe a model every `every` optimizer steps of any training loop, and judge each layer.
 
-    Call `step()` after `optimizer.step()`. Beside the probes it knows the budget wd·Σlr/(1 − momentum) spent so far,
-    how far the weights have moved since it was made, and for AdamW the mean direction of the steps since the last.
+    Call `step()` after `optimizer.step()`. The watch also tracks the budget wd·Σlr/(1 − momentum) spent so far, how far
+    the weights have moved since the watch was created, and for AdamW the mean step direction since the last probe.
 
     **Arguments:**
 
-    - `model`, `loss_fn`: as for `FeatureProbe`; `batches`: what to probe on, iterated anew each time (a list or a
-      `DataLoader`, usually a fixed part of the training data); `optimizer`: read for λ, learning rate and momentum.
-    - `every`: steps between probes; `on_probe(step, result)`: called with each result.
-    - further options are those of `FeatureProbe`.
+    - `model`: as in `FeatureProbe`.
+    - `loss_fn`: as in `FeatureProbe`.
+    - `batches`: data for the probes, iterated again at each probe (a list or a `DataLoader`, usually a fixed part of
+      the training data).
+    - `optimizer`: the optimizer of the training, from which λ, learning rate and momentum are read.
+    - `every`: steps between probes.
+    - `on_probe`: callback `on_probe(step, result)` for each result.
+    - `options`: other arguments of `FeatureProbe`.
 
     >>> import torch
     >>> model = torch.nn.Linear(2, 1)
@@ -37,7 +41,7 @@ class Watch:
     ...     optimizer.zero_grad()
     ...     torch.nn.functional.mse_loss(model(data[0][0]), data[0][1]).backward()
     ...     optimizer.step()
-    ...     found = watch.step()
+    ...     result = watch.step()
     >>> watch.history()["step"].tolist(), watch.last["weight"].verdict.state
     ([10, 20, 30], 'converged')
     """
@@ -67,7 +71,7 @@ class Watch:
         self._averaged = 0
 
     def step(self) -> ProbeResult | None:
-        """Note one optimizer step; the result, when it is time to probe."""
+        """Count an optimizer step; return a result if this step is probed, else None."""
         self.steps += 1
         self._averaged += 1
         for group in self.optimizer.param_groups:
@@ -82,11 +86,11 @@ class Watch:
         return self.probe() if self.steps % self.every == 0 else None
 
     def probe(self) -> ProbeResult:
-        """Probe now."""
+        """Probe the model now."""
         with warnings.catch_warnings():
-            # Said once here would be said at every probe; `Watch` itself has the directions that are needed.
+            # The warning would repeat at every probe, and `Watch` provides the directions it asks for.
             warnings.filterwarnings("ignore", message=DECOUPLED[:40])
-            found = probe(
+            result = probe(
                 self.model,
                 self.batches,
                 self.loss_fn,
@@ -94,39 +98,39 @@ class Watch:
                 known={"budgets": dict(self._budgets), "moved": self.moved(), "directions": dict(self._directions)},
                 **self.options,
             )
-        self.results[self.steps] = found
+        self.results[self.steps] = result
         self._directions, self._averaged = {}, 0
         if self.on_probe is not None:
-            self.on_probe(self.steps, found)
-        return found
+            self.on_probe(self.steps, result)
+        return result
 
     @property
     def last(self) -> ProbeResult:
         """The latest result."""
         if not self.results:
-            raise ValueError(f"nothing was probed yet; step() probes every {self.every} steps, probe() at once")
+            raise ValueError(f"there is no result yet; step() probes every {self.every} steps, probe() at once")
         return self.results[max(self.results)]
 
     def moved(self) -> dict[str, float]:
-        """‖W − W₀‖/‖W₀‖ of every matrix since the watch was made."""
+        """Return ‖W − W₀‖/‖W₀‖ of every matrix since the watch was created."""
         parameters = {id(p): p for p in self.model.parameters()}
-        found = {}
+        changes = {}
         for key, start in self._start.items():
             size = float(torch.linalg.vector_norm(start))
             change = float(torch.linalg.vector_norm(parameters[key].detach() - start))
-            found[self._names[key]] = change / size if size > 0 else math.inf
-        return found
+            changes[self._names[key]] = change / size if size > 0 else math.inf
+        return changes
 
     def history(self) -> pd.DataFrame:
-        """One row per probe and layer: step, layer, alignments, budget, verdict, evidence."""
-        frames = [found.table().reset_index().assign(step=step) for step, found in self.results.items()]
+        """Return one row per probe and layer: step, layer, alignments, budget, verdict, evidence."""
+        frames = [result.table().reset_index().assign(step=step) for step, result in self.results.items()]
         if not frames:
             return pd.DataFrame(columns=["step", "layer", *SHOWN, "budget", "verdict", "evidence"])
         frame = pd.concat(frames, ignore_index=True)
         return frame.reindex(columns=["step", *(column for column in frame.columns if column != "step")])
 
     def figure_data(self, measure: str = "FACT") -> FigureData:
-        """One measure of every layer over the steps."""
+        """Show a measure of every layer over the steps."""
         steps = list(self.results)
         series = [
             figure.Series(

@@ -1,1 +1,1 @@
-"""Torch experiments behind claims: exact critical points, layers of every kind, perceptrons trained to convergence."""
+"""Torch experiments for claims: exact critical points, layers of every kind, perceptrons trained to convergence."""

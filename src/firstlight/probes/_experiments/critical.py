@@ -1,4 +1,4 @@
-"""Numerically exact critical points of small networks, where the theorem can be tested to its last digits."""
+"""Critical points of small networks to machine precision, where the theorem can be tested to the last digits."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,16 +16,19 @@ AT_REST = 1e-12
 def settle(
     model: torch.nn.Module, inputs: Any, targets: Any, loss_fn: Loss, weight_decay: float, *, rounds: int = 3
 ) -> float:
-    """Bring a float64 model to a critical point of L + (λ/2)‖θ‖², in place; returns ‖∇L_λ‖/λ‖θ‖ there.
+    """Move a float64 model to a critical point of L + (λ/2)‖θ‖², in place; return ‖∇L_λ‖/λ‖θ‖ there.
 
-    L-BFGS first, then damped Newton steps with the whole Hessian, in rounds. The damping also keeps out its null
-    directions, which symmetries leave, such as rotations of queries against keys.
+    Each round runs L-BFGS, then damped Newton steps with the full Hessian. The damping also excludes null directions of
+    the Hessian, which come from symmetries such as rotations of queries against keys.
 
     **Arguments:**
 
-    - `model`: smooth, with a few hundred parameters at most.
-    - `inputs`, `targets`: the whole data set; loss_fn: its loss; weight_decay: λ > 0.
-    - `rounds`: of descent and Newton, at most.
+    - `model`: smooth model with at most a few hundred parameters.
+    - `inputs`: inputs of the whole data set.
+    - `targets`: targets of the whole data set.
+    - `loss_fn`: loss of outputs and targets.
+    - `weight_decay`: λ > 0.
+    - `rounds`: maximal number of rounds.
     """
     names = [name for name, p in model.named_parameters() if p.requires_grad]
     parameters = [p for p in model.parameters() if p.requires_grad]
@@ -76,7 +79,7 @@ def _descend(objective: Callable[[torch.Tensor], torch.Tensor], theta: torch.Ten
 def _newton(
     objective: Callable[[torch.Tensor], torch.Tensor], theta: torch.Tensor, at_rest: float, steps: int = 40
 ) -> torch.Tensor:
-    """Levenberg–Marquardt on the gradient, down to a length: steps H(H² + μ)⁻¹∇, the smallest μ that shortens it."""
+    """Shrink the gradient to norm `at_rest` by Levenberg–Marquardt steps H(H² + μ)⁻¹∇ with the smallest useful μ."""
     slope = torch.func.grad(objective)
     gradient, mu = slope(theta), 0.0
     for _ in range(steps):

@@ -1,4 +1,4 @@
-"""Small networks with every kind of layer a probe reads, each with its data and loss."""
+"""Small networks with every kind of layer that a probe supports, each with data and loss."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from torch.nn import functional
 
 
 class Skipping(nn.Module):
-    """Linear layers with biases around which a skip connection runs."""
+    """Linear layers with biases and a skip connection."""
 
     def __init__(self) -> None:
         super().__init__()
         self.enter, self.inner, self.leave = nn.Linear(3, 4), nn.Linear(4, 4), nn.Linear(4, 2)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """h + tanh(hW), out."""
+        """Compute the outputs from h + tanh(hW)."""
         h = torch.tanh(self.enter(x))
         return self.leave(h + torch.tanh(self.inner(h)))
 
 
 class Convolutions(nn.Module):
-    """Conv2d with groups, stride and padding, a Conv1d over its rows, a linear head."""
+    """Conv2d with groups, stride and padding, then Conv1d and a linear head."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Convolutions(nn.Module):
         self.head = nn.Linear(3, 2)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """Two convolutions and the mean over positions."""
+        """Apply two convolutions and average over positions."""
         h = torch.tanh(self.plane(x)).flatten(2)
         return self.head(torch.tanh(self.line(h)).mean(-1))
 
@@ -48,7 +48,7 @@ class Tied(nn.Module):
         self.head.weight = self.embed.weight
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Next-token logits from the mean of the tokens so far."""
+        """Compute next-token logits from the mean of the tokens so far."""
         h = self.embed(tokens)
         mean = h.cumsum(1) / torch.arange(1, h.shape[1] + 1, dtype=h.dtype)[:, None]
         return self.head(h + torch.tanh(self.mix(mean)))
@@ -60,19 +60,19 @@ class Block(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         self.embed = nn.Embedding(4, 3)
-        # Smooth, as Newton's method wants it. Weights whose scale a norm hides have no critical point, they shrink for
-        # ever under decay: so the norm comes first, and its ε is not small.
+        # Smooth, for Newton's method. Weights in front of a norm have no critical point: their scale changes no
+        # output, so decay shrinks them for ever. The norm therefore comes first, with an ε that is not small.
         options = {"activation": "gelu", "batch_first": True, "norm_first": True, "layer_norm_eps": 0.1}
         self.block = nn.TransformerEncoderLayer(3, 1, 3, dropout=0.0, **options)
         self.head = nn.Linear(3, 4)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Logits at every position."""
+        """Compute logits at every position."""
         return self.head(self.block(self.embed(tokens)))
 
 
 class HandWritten(nn.Module):
-    """Attention without modules: bare parameters, `@`, einsum, a fused k and v, another sequence attended to."""
+    """Cross-attention without modules: bare parameters, `@`, einsum, fused k and v."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -81,7 +81,7 @@ class HandWritten(nn.Module):
         self.o = nn.Parameter(torch.randn(2, 3) / 2)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """softmax(QKᵀ)V O over positions, the mean of them."""
+        """Compute the mean over positions of softmax(QKᵀ)V O."""
         query = torch.einsum("btd,dk->btk", x, self.q)
         w_k, w_v = self.kv.chunk(2)
         key, value = functional.linear(x.flip(1), w_k), x.flip(1) @ w_v.T
@@ -91,7 +91,7 @@ class HandWritten(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A network in float64 with data on which its loss is smooth."""
+    """A network in float64, with data on which its loss is smooth."""
 
     model: nn.Module
     inputs: torch.Tensor
@@ -118,7 +118,7 @@ def _tokens(model: Callable[[], nn.Module]) -> Case:
 
 
 def _taught(model: Callable[[], nn.Module]) -> Case:
-    """Targets are what the network itself says at the start, so that decay, not the task, decides which layers live."""
+    """Use the network's own initial outputs as targets, so that weight decay alone decides which layers survive."""
     student = model().double()
     with torch.no_grad():
         for parameter in student.parameters():
@@ -135,4 +135,4 @@ CASES: dict[str, Callable[[], Case]] = {
     "transformer block; mean MSE": lambda: _taught(Block),
     "hand-written attention; mean MSE": lambda: _regression(HandWritten, (4, 3), nn.MSELoss(), 3e-3),
 }
-"""Name → a fresh case; draws from torch's global generator, which the caller seeds."""
+"""Name → function that builds a case; it draws from torch's global generator, which the caller seeds."""

@@ -23,19 +23,19 @@ class Images:
     labels: Int[np.ndarray, " n"]
 
     def first(self, n: int, seed: int = 0) -> "Images":
-        """n rows drawn without replacement."""
+        """Draw n rows without replacement."""
         if n >= len(self.X):
             return self
         rows = np.random.default_rng(seed).permutation(len(self.X))[:n]
         return Images(self.name, self.X[rows], self.labels[rows])
 
     def standardised(self) -> "Images":
-        """Pixels with mean 0 and variance 1 over the whole data set."""
+        """Scale pixels to mean 0 and variance 1 over the whole data set."""
         return Images(self.name, ((self.X - self.X.mean()) / self.X.std()).astype(np.float32), self.labels)
 
 
 def digits() -> Images:
-    """scikit-learn's 1797 images of 8×8 pixels, scaled to [0, 1]."""
+    """Load scikit-learn's 1797 images of 8×8 pixels, scaled to [0, 1]."""
     from sklearn.datasets import load_digits
 
     X, labels = load_digits(return_X_y=True)
@@ -43,14 +43,14 @@ def digits() -> Images:
 
 
 def mnist(folder: Path) -> Images:
-    """The 60 000 training images of `<folder>/mnist/mnist.npz`, in [0, 1]."""
+    """Load the 60 000 training images of `<folder>/mnist/mnist.npz`, scaled to [0, 1]."""
     with np.load(folder / "mnist" / "mnist.npz") as file:
         X, labels = file["X_train"], file["y_train"]
     return Images("MNIST", (X.reshape(len(X), -1) / 255).astype(np.float32), labels.astype(np.int64))
 
 
 def cifar10(folder: Path) -> Images:
-    """The 4000 training images of `<folder>/cifar10_subset`, in [0, 1]."""
+    """Load the 4000 training images of `<folder>/cifar10_subset`, scaled to [0, 1]."""
     with np.load(folder / "cifar10_subset" / "cifar10_4000_1000.npz") as file:
         X, labels = file["X"], file["y"]
     return Images("CIFAR-10", (X.reshape(len(X), -1) / 255).astype(np.float32), labels.astype(np.int64))
@@ -69,7 +69,7 @@ class Recipe:
     batch: int = 64
 
     def budget(self, n: int, epochs: int | None = None) -> float:
-        """wd·Σlr/(1 − momentum) after some epochs, all by default, of n rows."""
+        """Return wd·Σlr/(1 − momentum) after some epochs of n rows; all epochs by default."""
         total = self.epochs * math.ceil(n / self.batch)
         done = total if epochs is None else epochs * math.ceil(n / self.batch)
         rates = self.rate * (1 + np.cos(np.pi * np.arange(done) / total)) / 2
@@ -78,7 +78,7 @@ class Recipe:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """Probes by epoch, the last training loss of a whole pass, and accuracy on the training rows."""
+    """Probe results by epoch, with the final training loss and accuracy."""
 
     recipe: Recipe
     probes: dict[int, ProbeResult]
@@ -88,12 +88,12 @@ class Trained:
 
     @property
     def last(self) -> ProbeResult:
-        """The probe at the end."""
+        """The probe result after the last epoch."""
         return self.probes[max(self.probes)]
 
 
 def perceptron(d: int, c: int, recipe: Recipe) -> nn.Sequential:
-    """Linear layers with biases and ReLU between, in PyTorch's default initialisation."""
+    """Build linear layers with biases and ReLU between them, in PyTorch's default initialisation."""
     sizes = [d, *[recipe.width] * recipe.hidden, c]
     layers: list[nn.Module] = []
     for m, k in zip(sizes[:-1], sizes[1:], strict=True):  # noqa: RUF007
@@ -110,10 +110,16 @@ def train_and_probe(
     backward: bool = False,
     progress: Callable[[float], None] = lambda fraction: None,
 ) -> Trained:
-    """Train from PyTorch's initialisation and probe on all training rows after the given epochs and at the end.
+    """Train a perceptron and probe it on all training rows after given epochs and at the end.
 
-    **Arguments:** `images`, `recipe`; `seed` of weights and batches; `probe_at` epochs; `backward` adds the backward
-    matrices; `progress` is told the fraction done.
+    **Arguments:**
+
+    - `images`: training data.
+    - `recipe`: architecture and optimizer.
+    - `seed`: seed of weights and batches.
+    - `probe_at`: epochs at which to probe.
+    - `backward`: whether to compute the backward matrices too.
+    - `progress`: callback that receives the fraction done.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -124,10 +130,10 @@ def train_and_probe(
         schedule = torch.optim.lr_scheduler.CosineAnnealingLR(
             optimizer, recipe.epochs * math.ceil(len(X) / recipe.batch)
         )
-        found: dict[int, ProbeResult] = {}
+        results: dict[int, ProbeResult] = {}
         for epoch in range(recipe.epochs + 1):
             if epoch in probe_at or epoch == recipe.epochs:
-                found[epoch] = _probed(model, X, Y, recipe, backward, recipe.budget(len(X), epoch))
+                results[epoch] = _probed(model, X, Y, recipe, backward, recipe.budget(len(X), epoch))
             if epoch == recipe.epochs:
                 break
             for rows in torch.randperm(len(X)).split(recipe.batch):
@@ -137,10 +143,10 @@ def train_and_probe(
                 schedule.step()
             progress((epoch + 1) / recipe.epochs)
         with torch.no_grad():
-            made = model(X)
-            loss = float(nn.functional.mse_loss(made, Y))
-            accuracy = float((made.argmax(1) == labels).float().mean())
-    return Trained(recipe, found, loss, accuracy, recipe.budget(len(X)))
+            outputs = model(X)
+            loss = float(nn.functional.mse_loss(outputs, Y))
+            accuracy = float((outputs.argmax(1) == labels).float().mean())
+    return Trained(recipe, results, loss, accuracy, recipe.budget(len(X)))
 
 
 def _probed(

@@ -1,4 +1,4 @@
-"""Experiments leave the user's threads and random numbers as they were."""
+"""Contexts for experiments that restore torch's thread count and random state."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ import torch
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread while it lasts: threads only wait for each other on small matrices."""
+    """Limit torch to one thread: on small matrices more threads only wait for each other."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -19,7 +19,7 @@ def one_thread() -> Iterator[None]:
 
 @contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Random numbers from a seed of their own while it lasts."""
+    """Seed torch inside the context and restore its random state afterwards."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         yield
