@@ -1,4 +1,4 @@
-"""Cost minimisation: the active neurons descend the loss together, and some may fall back to the origin."""
+"""Cost phase: the active neurons descend the loss together, and some may return to the origin."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,21 +12,28 @@ from scipy.optimize import minimize
 from firstlight.theories.agf._problem import Problem
 
 _IMPLICIT = 1000
-"""Up to this many parameters a smooth flow is solved implicitly, with Jacobians by differences."""
+"""A smooth flow with at most this many parameters is solved implicitly, with Jacobians by differences."""
 
 _STEPS = 5000
-"""More steps of an implicit flow than any cost phase has needed."""
+"""The most steps of an implicit flow; no cost phase has needed as many."""
 
 _HANDOVER, _EXPLICIT_STEPS = 0.03, 100
-"""An explicit flow hands over to L-BFGS at this share of the largest gradient, or after so many steps."""
+"""An explicit flow hands over to L-BFGS at this share of its largest gradient, or after this many steps."""
 
 _NEAR = 0.02
-"""L-BFGS ends the flow at a minimum this near, as a share of the parameters' norm; a farther one is not the flow's."""
+"""L-BFGS may move the end of the flow by this share of the parameters' norm; a minimum farther away is another one."""
 
 
 @dataclass(frozen=True)
 class Descent:
-    """Where a cost phase ended: θ (K, P), the loss there, and the largest entry of its gradient."""
+    """The end of a cost phase.
+
+    **Attributes:**
+
+    - `theta`: θ (K, P) at the end.
+    - `level`: the loss there.
+    - `gradient`: the largest entry of the gradient there.
+    """
 
     theta: Float[np.ndarray, "K P"]
     level: float
@@ -43,13 +50,20 @@ def descend(
     dormancy: Any = 0.0,
     between: tuple[float, float] = (0.0, 1e12),
 ) -> Descent:
-    """Minimise the loss over the active rows of θ from where they are; the others count as zero.
+    """Minimise the loss over the active rows of θ; the other rows count as zero.
 
-    Gradient flow is followed until another e-fold of time would gain less than `progress` of the loss of no neurons,
-    L-BFGS then ends it, to a gradient of `tolerance` times the largest one met. The flow decides which minimum that
-    is: it passes saddles, keeps what it conserves, and may run along a valley that has no minimum, in which case its
-    last point counts. A neuron whose norm falls below its `dormancy` (a number, or one per neuron) stays at the origin;
-    `between` are the least and the longest time for which the flow is followed.
+    Gradient flow decides which minimum is reached: it passes saddles and keeps its conserved quantities. L-BFGS then
+    refines that minimum. A flow along a valley without a minimum ends at its last point.
+
+    **Arguments:**
+
+    - `problem`: gives the loss and its gradient.
+    - `theta`: (K, P), the start.
+    - `active`: (K,), which rows move.
+    - `tolerance`: L-BFGS stops at this share of the largest gradient that the flow met.
+    - `progress`: the flow stops when another e-fold of time would gain less than this share of the loss at θ = 0.
+    - `dormancy`: the norm, common or per neuron, below which a neuron stays at the origin.
+    - `between`: the shortest and the longest time of the flow.
     """
     theta = np.where(active[:, None], theta, 0.0)
     small = np.broadcast_to(np.asarray(dormancy, float), len(theta))
@@ -64,7 +78,7 @@ def descend(
         level, slope = cost(flat)
         options = {"maxiter": 200, "maxcor": 30, "gtol": tolerance * largest, "ftol": 1e-13}
         best = minimize(cost, flat, jac=True, method="L-BFGS-B", options=options)
-        # Where much is left to gain the flow has stopped at a saddle, and goes on.
+        # If much is left to gain, the flow has stopped at a saddle and must continue.
         if not implicit or time >= between[1] or level - best.fun <= 10 * scale:
             break
     if implicit and np.linalg.norm(best.x - flat) > _NEAR * np.linalg.norm(flat):
@@ -75,7 +89,7 @@ def descend(
 
 
 def _over(problem: Problem, theta: np.ndarray, chosen: np.ndarray) -> Callable[[np.ndarray], tuple[float, np.ndarray]]:
-    """The cost and its gradient as functions of the chosen rows, flattened."""
+    """Return the cost and its gradient as functions of the chosen rows, flattened."""
     whole = np.zeros_like(theta)
 
     def cost(flat: np.ndarray) -> tuple[float, np.ndarray]:
@@ -95,7 +109,7 @@ def _follow(
     between: tuple[float, float],
     implicit: bool,
 ) -> tuple[np.ndarray, float, float]:
-    """Gradient flow of the rows that are not zero until |∇L|²·t ≤ gain, its time, and the largest gradient met."""
+    """Follow gradient flow of the nonzero rows until |∇L|²·t ≤ gain; return θ, the time and the largest gradient."""
     largest = 0.0
     while True:
         chosen = np.flatnonzero(np.abs(theta).max(1) > 0)

@@ -13,14 +13,19 @@ from firstlight.theories.agf._problem import Problem
 
 @dataclass(frozen=True, eq=False)
 class InContext:
-    r"""ŷ = Σ_h V_h Σ_n y_n x_nᵀ K_h Q_hᵀ x_{N+1} over x ~ N(0, Σ), y = βᵀx, β ~ N(0, I), in population averages.
+    r"""Linear attention that learns linear regression in context, with exact population averages.
 
+    The model is ŷ = Σ_h V_h Σ_n y_n x_nᵀ K_h Q_hᵀ x_{N+1}; the data are x ~ N(0, Σ), y = βᵀx, β ~ N(0, I).
     With W = Σ_h V_h K_h Q_hᵀ and T = E(Σ_n x_n x_nᵀ)² = N Σ tr Σ + N(N+1) Σ² (eq. 53),
 
     $$L = \tfrac12\big(\mathrm{tr}\,\Sigma - 2N\,\mathrm{tr}(\Sigma^2 W) + \mathrm{tr}(W\Sigma W^\top T)\big).$$
 
-    **Arguments:** `covariance` Σ (D, D); `context` N, the number of examples in a sequence. A neuron is one head,
-    θ = (V, K, Q).
+    A neuron is one attention head, θ = (V, K, Q).
+
+    **Arguments:**
+
+    - `covariance`: Σ (D, D), symmetric and positive definite.
+    - `context`: N, the number of examples in a sequence.
 
     >>> task = InContext(np.diag([1.0, 0.5]), 8)
     >>> task.levels.round(4)
@@ -40,7 +45,7 @@ class InContext:
 
     @cached_property
     def eigen(self) -> tuple[Float[np.ndarray, " D"], Float[np.ndarray, "D D"]]:
-        """λ, largest first, and the eigenvectors v_k as columns."""
+        """Eigenvalues λ of Σ, largest first, and the eigenvectors v_k as columns."""
         lam, v = canonical.eigh(-self.covariance)
         return -lam, v
 
@@ -63,21 +68,21 @@ class InContext:
 
     @property
     def largest_utility(self) -> Float[np.ndarray, " D"]:
-        """U*_k = N λ_k²/(3√3), when the components before k are learned (Lemma E.1)."""
+        """U*_k = N λ_k²/(3√3), the largest utility after the components before k are learned (Lemma E.1)."""
         return self.context * self.eigen[0] ** 2 / (3 * np.sqrt(3))
 
     def matrix(self, theta: Float[np.ndarray, "H P"]) -> Float[np.ndarray, "D D"]:
-        """W = Σ_h V_h K_h Q_hᵀ."""
+        """Return W = Σ_h V_h K_h Q_hᵀ."""
         V, K, Q = self.heads(theta)
         return (V[:, None] * K).T @ Q
 
     def heads(self, theta: Float[np.ndarray, "H P"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """V (H,), K (H, D) and Q (H, D)."""
+        """Split θ into V (H,), K (H, D) and Q (H, D)."""
         D = len(self.covariance)
         return theta[:, 0], theta[:, 1 : 1 + D], theta[:, 1 + D :]
 
     def slope(self, theta: Float[np.ndarray, "H P"]) -> Float[np.ndarray, "D D"]:
-        """∂L/∂W = −NΣ² + TWΣ."""
+        """Return ∂L/∂W = −NΣ² + TWΣ."""
         S = self.covariance
         return self._moment @ self.matrix(theta) @ S - self.context * self._square
 
@@ -91,12 +96,12 @@ class InContext:
 
     @cached_property
     def problem(self) -> Problem:
-        """The task for `predict` and `follow`; α is the standard deviation of every entry, as in Figure 5."""
+        """The `Problem` for `predict` and `follow`; α is the standard deviation of every entry, as in Figure 5."""
         D, S, N = len(self.covariance), self.covariance, self.context
         trace = float(np.trace(S))
 
         def form(theta: np.ndarray, R: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            """V KᵀRQ of every head, and its gradient."""
+            """Return V KᵀRQ of every head, and its gradient."""
             V, K, Q = self.heads(theta)
             RQ, RK = Q @ R.T, K @ R
             value = np.einsum("hd,hd->h", K, RQ)
@@ -118,14 +123,14 @@ class InContext:
         )
 
     def initial(self, heads: int, alpha: float, seed: int = 0) -> Float[np.ndarray, "H P"]:
-        """θ with normal entries of standard deviation α and V = |V|, as in Figure 5."""
+        """Draw θ with normal entries of standard deviation α and V ≥ 0, as in Figure 5."""
         theta = self.problem.initial(heads, alpha, seed)
         theta[:, 0] = np.abs(theta[:, 0])
         return theta
 
 
 def power_law_covariance(D: int, trace: float = 2.0, exponent: float = 1.0) -> Float[np.ndarray, "D D"]:
-    """A diagonal covariance with eigenvalues ∝ i^(−exponent) and a given trace.
+    """Return a diagonal covariance with eigenvalues ∝ i^(−exponent) and a given trace.
 
     >>> np.diag(power_law_covariance(2, trace=3.0))
     array([2., 1.])

@@ -1,4 +1,4 @@
-"""Diagonal linear networks β = u ∘ v: everything in closed form (AGF, Section 3 and Appendix C)."""
+"""Diagonal linear networks β = u ∘ v, solved in closed form (AGF, Section 3 and Appendix C)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,11 +15,11 @@ from firstlight.theories.agf._staircase import Staircase, from_levels
 
 Vector = Float[np.ndarray, " d"]
 _SNAP = 1e-9
-"""|S| this near to one counts as one, and a coefficient this small as zero."""
+"""|S| within this distance of one counts as one; a coefficient below this share counts as zero."""
 
 
 def acosh_exp(x: Any) -> Any:
-    """acosh(eˣ) = x + log(1 + √(1 − e^{−2x})), which does not overflow.
+    """Compute acosh(eˣ) = x + log(1 + √(1 − e^{−2x})) without overflow.
 
     >>> float(np.round(acosh_exp(1000.0), 6))
     1000.693147
@@ -29,7 +29,7 @@ def acosh_exp(x: Any) -> Any:
 
 
 def log_cosh(x: Any) -> Any:
-    """log cosh x, which does not overflow either.
+    """Compute log cosh x without overflow.
 
     >>> float(np.round(log_cosh(1000.0), 6))
     999.306853
@@ -39,14 +39,19 @@ def log_cosh(x: Any) -> Any:
 
 
 def accumulated(S: Any, slope: Any, rho: Any, t: Any, eta: float) -> tuple[Any, Any]:
-    r"""S_i and ρ_i = sgn(u_i v_i) a time t after a jump at which they had these values.
+    r"""Return S_i and ρ_i = sgn(u_i v_i) at time t after a jump.
 
     $$S(\tau + t) = \tfrac{1}{2\eta}\log\cosh\big(2\eta z\big), \quad \rho = \mathrm{sgn}\, z, \quad
       z = \tfrac{\rho}{2\eta}\cosh^{-1} e^{2\eta S(\tau)} - \nabla_{\beta_i} L\, t$$
 
     (Theorem C.4, eq. 31 and 32, in one line: z is the signed integral of Pesme and Flammarion.)
 
-    **Arguments:** `S`, `slope` = ∇_β L and `rho` (d,) at the jump; `eta` = −log(√2 α).
+    **Arguments:**
+
+    - `S`, `rho`: values at the jump (d,).
+    - `slope`: ∇_β L after the jump (d,).
+    - `t`: time since the jump.
+    - `eta`: −log(√2 α).
 
     >>> S, rho = accumulated(0.0, -1.0, 0.0, 1.0, eta=500.0)
     >>> round(float(S), 3), float(rho)
@@ -57,7 +62,7 @@ def accumulated(S: Any, slope: Any, rho: Any, t: Any, eta: float) -> tuple[Any, 
 
 
 def time_to_jump(S: Any, slope: Any, rho: Any, eta: float) -> Any:
-    r"""Δτ_i until S_i = 1 (Corollary C.5, eq. 37); infinite where the slope is zero.
+    r"""Return the time Δτ_i until S_i = 1 (Corollary C.5, eq. 37); infinite if the slope is zero.
 
     $$\Delta\tau_i = \frac{\cosh^{-1} e^{2\eta} - \zeta_i \cosh^{-1} e^{2\eta S_i}}{2\eta\,|\nabla_{\beta_i} L|},
       \qquad \zeta_i = -\mathrm{sgn}(\nabla_{\beta_i} L)\,\rho_i$$
@@ -70,7 +75,7 @@ def time_to_jump(S: Any, slope: Any, rho: Any, eta: float) -> Any:
 
 
 def cost_step(X: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], signs: Vector) -> Vector:
-    """The least-squares β with β_i·sign_i ≥ 0, and β_i = 0 where the sign is 0 (eq. 5), by NNLS.
+    """Return the least-squares β with the given signs, and β_i = 0 where the sign is 0 (eq. 5), by NNLS.
 
     >>> cost_step(np.eye(2), np.array([1.0, 2.0]), np.array([1.0, -1.0]))
     array([1., 0.])
@@ -84,12 +89,17 @@ def cost_step(X: Float[np.ndarray, "n d"], y: Float[np.ndarray, " n"], signs: Ve
 
 
 def predict_diagonal(X: Any, y: Any, alpha: float | None = None, *, eta: float | None = None) -> Staircase:
-    """AGF for a diagonal network, exactly, from u = √2·α, v = 0 (Theorem C.4, Corollary C.5 and eq. 5).
+    """Predict the staircase of a diagonal network exactly, from u = √2·α, v = 0 (Theorem C.4, Corollary C.5, eq. 5).
 
-    Times are in units of η = −log(√2 α), which is also the clock of the result. Neurons may fall asleep and wake
-    with the other sign.
+    Times are in units of η = −log(√2 α), which is also the clock of the result. A coefficient may return to zero and
+    grow again with the other sign.
 
-    **Arguments:** `X` (n, d), `y` (n,); `alpha` < 1/√2, or `eta` where α would underflow.
+    **Arguments:**
+
+    - `X`: inputs (n, d).
+    - `y`: targets (n,).
+    - `alpha`: scale of the initialisation, below 1/√2.
+    - `eta`: the clock, in place of an α that would underflow.
 
     >>> steps = predict_diagonal(np.eye(2), np.array([2.0, -1.0]), 1e-8)
     >>> [event.neurons for event in steps.events], steps.levels.round(6) + 0.0
@@ -113,7 +123,7 @@ def predict_diagonal(X: Any, y: Any, alpha: float | None = None, *, eta: float |
 
 
 def pesme_flammarion(X: Any, y: Any) -> Staircase:
-    """The limit α → 0 of gradient flow, in units of −log α (Pesme and Flammarion; AGF, Algorithm 2).
+    """Return the limit α → 0 of gradient flow, in units of −log α (Pesme and Flammarion; AGF, Algorithm 2).
 
     >>> pesme_flammarion(np.eye(2), np.array([2.0, -1.0])).jump_times  # 1/|∂L/∂β_i|, with L = ‖y − Xβ‖²/2n
     array([1., 2.])
@@ -141,7 +151,7 @@ def _alternate(
     eta: float,
     name: str,
 ) -> Staircase:
-    """Wait for the first coefficient to reach its boundary, then solve the constrained least squares."""
+    """Alternate between waiting for a coefficient to reach its boundary and constrained least squares."""
     n, d = X.shape
     beta, time = np.zeros(d), 0.0
     size = float(np.abs(X.T @ y).max()) / n
@@ -170,13 +180,18 @@ def _alternate(
 
 
 def diagonal_flow(X: Any, y: Any, alpha: float | None = None, times: Any = 2.0, *, eta: float | None = None) -> Flow:
-    r"""Gradient flow of a diagonal network from u = √2·α, v = 0, exact down to α = 10⁻¹⁰⁰ and below.
+    r"""Solve gradient flow of a diagonal network from u = √2·α, v = 0, for α of 10⁻¹⁰⁰ and below.
 
     $$\beta_i = \alpha^2 \sinh(2\eta S_i), \qquad \dot S = -\nabla_\beta L(\beta), \qquad \eta = -\log\alpha$$
 
-    in accelerated time, solved implicitly with the exact Jacobian; `params` are the β (n_times, d).
+    in accelerated time, solved implicitly with the exact Jacobian. The `params` of the result are β (n_times, d).
 
-    **Arguments:** `alpha` < 1, or `eta` = −log α; `times` the last (in units of η) or increasing ones from 0.
+    **Arguments:**
+
+    - `X`, `y`: inputs (n, d) and targets (n,).
+    - `alpha`: scale of the initialisation, below 1.
+    - `times`: the last time in units of η, or increasing times from 0.
+    - `eta`: −log α, in place of an α that would underflow.
 
     >>> run = diagonal_flow(np.eye(2), np.array([2.0, -1.0]), 1e-100, 3.0)
     >>> run.final.round(6)
@@ -192,7 +207,7 @@ def diagonal_flow(X: Any, y: Any, alpha: float | None = None, times: Any = 2.0, 
     H, b = X.T @ X / n, X.T @ y / n
 
     def beta(S: np.ndarray) -> np.ndarray:
-        # Trial steps may go far beyond the solution; exponents are kept where they do not overflow.
+        # Trial steps may go far beyond the solution; the bound keeps exponents from overflowing.
         up, down = (np.exp(np.minimum(2 * eta * (sign * S - 1), 150.0)) for sign in (1, -1))
         return (up - down) / 2
 
@@ -211,7 +226,7 @@ def diagonal_flow(X: Any, y: Any, alpha: float | None = None, times: Any = 2.0, 
         atol=1e-10,
     )
     path = np.stack([beta(S) for S in solved.y.T])
-    loss = np.array([_loss(X, y, one) for one in path])
+    loss = np.array([_loss(X, y, coefficients) for coefficients in path])
     return Flow(solved.t, path, loss, "finished" if solved.success else "diverged", None, len(solved.t))
 
 

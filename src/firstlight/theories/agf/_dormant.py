@@ -1,4 +1,4 @@
-"""Utility maximisation: dormant neurons turn and grow, each on its own, until the first reaches norm one."""
+"""Utility phase: dormant neurons turn and grow independently until the first reaches norm one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,20 +14,30 @@ from firstlight.theories.agf._growth import norm_at
 from firstlight.theories.agf._problem import Problem
 
 _SMALLEST = 1e-5
-"""Utilities are evaluated at no smaller norm: there a smooth one is its leading order to ten digits."""
+"""The smallest norm at which utilities are evaluated; a smooth utility equals its leading order there to ten digits."""
 
 _LARGEST = 2.0
-"""Trial steps of the solver may overshoot norm one, where a neuron of degree above 2 runs away."""
+"""The largest norm in trial steps of the solver: beyond norm one a neuron of degree above 2 diverges."""
 
 _FAINT = 1e-15
-"""How little of a direction is kept: for κ = 2 the next feature grows from what is left of it after a jump."""
+"""Absolute tolerance of directions: for κ = 2 the next feature grows from its tiny component after a jump."""
 
 ClimbStatus = Literal["jump", "stalled", "max_time", "max_steps"]
 
 
 @dataclass(frozen=True)
 class Climb:
-    """How a utility phase ended: after `time`, with directions θ̄, accumulated S and, for a jump, the neuron."""
+    """The end of a utility phase.
+
+    **Attributes:**
+
+    - `status`: why the phase ended.
+    - `time`: its duration.
+    - `theta_bar`: directions θ̄ (K, P).
+    - `S`: accumulated utilities (K,).
+    - `neuron`: the neuron that jumped, or None.
+    - `steps`: steps of the solver.
+    """
 
     status: ClimbStatus
     time: float
@@ -40,7 +50,10 @@ class Climb:
 def growth_and_turn(
     problem: Problem, theta_bar: Float[np.ndarray, "K P"], norm: Float[np.ndarray, " K"], residual: Any
 ) -> tuple[Float[np.ndarray, " K"], Float[np.ndarray, "K P"]]:
-    r"""θ̄·∇U(θ)/‖θ‖^{κ−1} (K,), which is κU(θ̄) for a homogeneous U, and the part of the gradient across θ̄ (K, P)."""
+    r"""Return the growth θ̄·∇U(θ)/‖θ‖^{κ−1} (K,) and the part of the gradient across θ̄ (K, P).
+
+    For a homogeneous U the growth is κU(θ̄).
+    """
     scale = np.clip(norm, _SMALLEST, _LARGEST)[:, None]
     slope = np.asarray(problem.utility(scale * theta_bar, residual)[1]) / scale ** (problem.kappa - 1)
     growth = np.einsum("kp,kp->k", theta_bar, slope)
@@ -55,7 +68,7 @@ def dynamics(
     eta: float,
     adaptive: bool = False,
 ) -> Callable[[float, np.ndarray], np.ndarray]:
-    r"""The right side of (θ̄, S)′, flattened, with the norm following from S.
+    r"""Return the right side of the equations for (θ̄, S), flattened; the norm follows from S.
 
     $$\dot{\bar\theta} = \eta\lVert\theta\rVert^{\kappa-2} P^\perp\nabla U(\bar\theta), \qquad
       \dot S = \kappa U(\bar\theta)$$
@@ -92,10 +105,21 @@ def climb(
     max_steps: int = 20_000,
     adaptive: bool = False,
 ) -> Climb:
-    """Follow the dormant neurons until S_i = c_i/η for the first of them.
+    """Follow the dormant neurons until the first of them has S_i = c_i/η.
 
-    **Arguments:** θ̄ (K, P), S (K,), the norms (K,) at S = 0 and thresholds c (K,), which neurons are `dormant` (K,),
-    the `residual` of the others; `slowest`, the size of gradient below which a neuron counts as standing still.
+    **Arguments:**
+
+    - `problem`: gives the utility.
+    - `theta_bar`: directions θ̄ (K, P).
+    - `S`: accumulated utilities (K,).
+    - `norm`: norms at S = 0 (K,).
+    - `c`: thresholds (K,).
+    - `dormant`: which neurons move (K,).
+    - `residual`: the residual that the active neurons leave.
+    - `eta`: the clock.
+    - `slowest`: a gradient below this size counts as zero.
+    - `max_time`, `max_steps`: limits of the phase.
+    - `adaptive`: whether each neuron has its own rate (eq. 23).
     """
     K = len(S)
     right = dynamics(problem, residual, norm, dormant, eta, adaptive)
@@ -134,7 +158,7 @@ def climb(
 
 
 def _landing(solver: Any, gap: Callable[[np.ndarray], float]) -> tuple[float, np.ndarray]:
-    """When and where, within the last step, the gap closed."""
+    """Return the time and the state, within the last step, at which the gap closed."""
     between = solver.dense_output()
     start = solver.t_old if solver.t_old is not None else 0.0
     # A neuron that re-enters on the threshold has no earlier sign to bracket the root with.
@@ -154,11 +178,11 @@ def _stands_still(
     slowest: float,
     adaptive: bool,
 ) -> bool:
-    """Whether no dormant neuron grows or turns."""
+    """Check whether no dormant neuron grows or turns."""
     K = len(norm)
     speed = 1.0 if adaptive else np.minimum(norm_at(y[-K:], norm, kappa, eta), _LARGEST) ** (kappa - 2)
     turn = np.linalg.norm(f[:-K].reshape(K, -1), axis=1) / (eta * np.maximum(speed, np.finfo(float).tiny))
-    # A direction leaves a saddle of the utility from however little, and a neuron that has come back from norm one must
-    # first shrink, so that neither is standing still.
+    # Two cases move although they look still: a direction near a saddle of the utility leaves it slowly, and a neuron
+    # that has returned from norm one must first shrink.
     shrinking = (f[-K:] < -slowest) & (y[-K:] > 0)
     return bool(((turn <= 1e-6 * slowest) & (f[-K:] <= slowest) & ~shrinking)[dormant].all())

@@ -1,4 +1,4 @@
-"""Gradient flow from the same small initialisation, in coordinates that do not mind how small it is."""
+"""Gradient flow in coordinates that stay accurate for arbitrarily small initialisations."""
 
 from collections.abc import Callable
 from typing import Any, Literal
@@ -26,14 +26,21 @@ def follow(
     max_steps: int = 500_000,
     loss_below: float | None = None,
 ) -> Flow:
-    r"""θ′ = −η∇L from θ (K, P), every neuron as direction and log-norm, so that 10⁻¹⁰⁰ is as good as 10⁻².
+    r"""Solve θ′ = −η∇L with each neuron as direction and log-norm, accurate at scales of 10⁻¹⁰⁰ too.
 
     $$\dot{\bar\theta}_i = -\eta\, P^\perp \nabla_i L / \lVert\theta_i\rVert, \qquad
       \frac{d}{dt}\log\lVert\theta_i\rVert = -\eta\, \bar\theta_i\cdot\nabla_i L / \lVert\theta_i\rVert$$
 
-    **Arguments:** `times` the last time (401 are saved) or increasing times from 0; `eta` as in `predict`, so that
-    times agree; `solver` "lsoda" where a long flow is stiff, else chosen, like `rtol`, by whether the problem is
-    smooth; `loss_below` a level at which to stop.
+    **Arguments:**
+
+    - `problem`: gives the loss and its gradient.
+    - `theta`: (K, P), the start, without zero rows.
+    - `times`: the last time (401 times are saved), or increasing times from 0.
+    - `eta`: the clock, as in `predict`.
+    - `solver`: "lsoda" for long stiff flows; by default it depends, like `rtol`, on whether the problem is smooth.
+    - `rtol`: relative tolerance of the solver.
+    - `max_steps`: the most steps of the solver.
+    - `loss_below`: a loss at which to stop.
 
     >>> from firstlight.theories import agf
     >>> problem = agf.network(np.diag([2.0, 1.0]), np.diag([2.0, 1.0]), "linear")
@@ -58,7 +65,7 @@ def follow(
     options: dict[str, Any] = {"rtol": rtol, "atol": rtol * _absolute(problem)}
     if solver == "lsoda" and problem.hessian is not None:
         jacobian = _jacobian(problem, theta.shape, float(eta))
-        # SciPy before 1.17 counts the arguments of what it is given, which a decorated function hides.
+        # SciPy before 1.17 counts the arguments of the callable, which a decorated function hides.
         options["jac"] = lambda t, y: jacobian(t, y)
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
         states, status, steps = _solve(_SOLVERS[solver], right, start, ts, options, max_steps, done)
@@ -68,12 +75,12 @@ def follow(
 
 
 def _absolute(problem: Problem) -> float:
-    """The absolute tolerance as a share of the relative one."""
+    """Return the absolute tolerance as a share of the relative tolerance."""
     if not problem.smooth:
-        # Along kinks the error of a step is its length times the jump of the gradient, in every small component; five
-        # times more, and the loss of ten neurons on images rises now and then, which that of a flow never does.
+        # Along kinks the error of a step is its length times the jump of the gradient, in every small component. With a
+        # tolerance five times larger the loss of ten neurons on images sometimes rises, which a flow never does.
         return 0.02
-    # For κ = 2 the next feature grows from what is left of it in the directions, which may be little.
+    # For κ = 2 the next feature grows from its component in the directions, which may be tiny.
     return 1e-8 if problem.kappa == 2 else 1e-3
 
 
@@ -96,7 +103,7 @@ def _polar(problem: Problem, shape: tuple[int, ...], eta: float) -> tuple[Callab
 
 
 def _jacobian(problem: Problem, shape: tuple[int, ...], eta: float) -> Callable[..., Any]:
-    """The Jacobian of the polar flow from ∇²L, at directions of length one."""
+    """Return the Jacobian of the polar flow from ∇²L, at directions of length one."""
     K, P = shape
     hessian: Any = problem.hessian
 
@@ -136,7 +143,7 @@ def _solve(
     max_steps: int,
     done: Callable[[np.ndarray], bool],
 ) -> tuple[list[np.ndarray], FlowStatus, int]:
-    """States at the times that were reached, by the dense output of each step."""
+    """Return the states at the times that were reached, by the dense output of each step."""
     solver = method(right, ts[0], y, ts[-1], **options)
     states, steps = [y], 0
     while solver.status == "running" and steps < max_steps:

@@ -1,4 +1,4 @@
-"""How the norm of a dormant neuron grows, and when it reaches one."""
+"""Growth of a dormant neuron's norm, and the time at which the norm reaches one."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ Numbers = float | np.floating | np.ndarray
 
 
 def check_kappa(kappa: float) -> float:
-    """κ as a float, refused below 2.
+    """Return κ as a float; raise `ValueError` below 2.
 
     >>> check_kappa(1)
     Traceback (most recent call last):
@@ -22,12 +22,17 @@ def check_kappa(kappa: float) -> float:
 
 
 def threshold(norm: Numbers, kappa: float) -> Numbers:
-    r"""The η∫κU dt after which a neuron of this norm reaches norm one.
+    r"""Return the accumulated η∫κU dt at which a neuron of a given norm reaches norm one.
 
     $$c = -\log\lVert\theta_0\rVert \;(\kappa = 2), \qquad
       c = \frac{\lVert\theta_0\rVert^{2-\kappa} - 1}{\kappa - 2} \;(\kappa > 2)$$
 
-    (AGF, eq. 3.) **Arguments:** `norm` ‖θ₀‖ > 0, of any shape; `kappa` ≥ 2.
+    (AGF, eq. 3.)
+
+    **Arguments:**
+
+    - `norm`: ‖θ₀‖ > 0, of any shape.
+    - `kappa`: κ ≥ 2, the degree of the utility.
 
     >>> threshold(0.01, 3)
     99.0
@@ -40,12 +45,12 @@ def threshold(norm: Numbers, kappa: float) -> Numbers:
 
 
 def norm_at(S: Numbers, norm: Numbers, kappa: float, eta: float = 1.0) -> Numbers:
-    r"""The norm after an accumulated utility S = ∫κU dt.
+    r"""Return the norm after an accumulated utility S = ∫κU dt.
 
     $$\lVert\theta\rVert = \lVert\theta_0\rVert e^{\eta S}, \qquad
       \lVert\theta\rVert = \big(\lVert\theta_0\rVert^{2-\kappa} - (\kappa-2)\,\eta S\big)^{1/(2-\kappa)}$$
 
-    (AGF, eq. 15, in which η is missing.) Infinite where a neuron of degree κ > 2 has run away.
+    (AGF, eq. 15, in which η is missing.) The norm of a neuron of degree κ > 2 becomes infinite in finite time.
 
     >>> round(norm_at(99.0, 0.01, 3), 9)
     1.0
@@ -60,15 +65,20 @@ def norm_at(S: Numbers, norm: Numbers, kappa: float, eta: float = 1.0) -> Number
 
 
 def jump_bound(norm: Numbers, kappa: float, U_star: float, eta: float = 1.0) -> Numbers:
-    r"""The earliest time at which a neuron of this norm can reach norm one, c/(κηU*).
+    r"""Return the earliest time at which a neuron can reach norm one, c/(κηU*).
 
     $$\tau \ge \frac{-\log\lVert\theta_0\rVert}{2\eta U^*}, \qquad
       \tau \ge \frac{\lVert\theta_0\rVert^{2-\kappa} - 1}{\kappa(\kappa-2)\,\eta\, U^*}$$
 
-    (AGF, eq. 17, 58, 7 and 9, which print neither the −1 nor 1/η.) Valid from the last jump on, with the largest
-    dormant norm there, because the utility changes at every jump.
+    (AGF, eq. 17, 58, 7 and 9, which print neither the −1 nor 1/η.) The bound holds from the
+    last jump on, with the largest dormant norm there, because the utility changes at every jump.
 
-    **Arguments:** `norm` at the last jump; `U_star` the largest utility on the unit sphere.
+    **Arguments:**
+
+    - `norm`: the largest dormant norm at the last jump.
+    - `kappa`: κ, the degree of the utility.
+    - `U_star`: the largest utility on the unit sphere.
+    - `eta`: the clock.
 
     >>> jump_bound(0.3, 3, 1.0)
     0.77777...
@@ -77,7 +87,7 @@ def jump_bound(norm: Numbers, kappa: float, U_star: float, eta: float = 1.0) -> 
 
 
 def alignment_speed(alpha: float, kappa: float) -> float:
-    r"""How fast directions turn in accelerated time, γ(α) = c_κ(α)·α^{κ−2}.
+    r"""Return how fast directions turn in accelerated time, γ(α) = c_κ(α)·α^{κ−2}.
 
     $$\gamma \to \infty \;(\kappa = 2), \qquad \gamma \to \tfrac{1}{\kappa-2} \;(\kappa > 2) \quad (\alpha \to 0)$$
 

@@ -22,7 +22,7 @@ FLAT = 0.02
 """A loss that falls by less than this share of its first value has not left its first plateau."""
 
 _ROWS = 10
-"""With fewer recorded rows a staircase cannot be told from a slide."""
+"""With fewer recorded rows a staircase looks like a slide."""
 
 
 def reason_not_applicable(spec: RunSpec) -> str:

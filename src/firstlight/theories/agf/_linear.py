@@ -1,4 +1,4 @@
-"""Fully connected linear networks: one singular mode after the other (AGF, Section 4 and Appendix D)."""
+"""Fully connected linear networks, which learn one singular mode after another (AGF, Section 4 and Appendix D)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +17,15 @@ from firstlight.theories.agf._staircase import Staircase, from_levels
 
 @dataclass(frozen=True, eq=False)
 class LinearNetwork:
-    r"""y = Bx from ŷ = VᵀWᵀx, with W (d, K), V (K, M), by the covariances Σ_xx (d, d) and Σ_yx = BΣ_xx (M, d) alone.
+    r"""A linear network ŷ = VᵀWᵀx that learns y = Bx, with W (d, K) and V (K, M).
 
-    **Arguments:** `covariance` Σ_xx, `target` B (M, d), `width` K.
+    Loss and gradients depend on the covariances Σ_xx (d, d) and Σ_yx = BΣ_xx (M, d) only.
+
+    **Arguments:**
+
+    - `covariance`: Σ_xx (d, d).
+    - `target`: B (M, d).
+    - `width`: K, the number of hidden units.
 
     >>> LinearNetwork(np.eye(2), np.diag([2.0, 1.0]), 2).best_levels.round(6)  # ½ Σ_{i>k} μ_i
     array([2.5, 0.5, 0. ])
@@ -42,7 +48,7 @@ class LinearNetwork:
 
     @property
     def rank(self) -> int:
-        """The rank of Σ_yx, at most min(d, K, M): there are that many jumps, however wide the network is."""
+        """The number of jumps: the rank of Σ_yx, at most min(d, K, M)."""
         return min(int(np.linalg.matrix_rank(self.Sigma_yx)), self.width)
 
     @property
@@ -57,30 +63,30 @@ class LinearNetwork:
         return bool(np.abs(A @ S - S @ A).max() < 1e-9 * np.abs(A).max() * np.abs(S).max())
 
     def loss(self, beta: Float[np.ndarray, "M d"]) -> float:
-        """½ tr (B − β) Σ_xx (B − β)ᵀ."""
+        """Return the loss ½ tr (B − β) Σ_xx (B − β)ᵀ."""
         gap = self.target - beta
         return float(np.sum((gap @ self.covariance) * gap) / 2)
 
     def slope(self, beta: Float[np.ndarray, "M d"]) -> Float[np.ndarray, "M d"]:
-        """∇_β L = βΣ_xx − Σ_yx."""
+        """Return ∇_β L = βΣ_xx − Σ_yx."""
         return (beta - self.target) @ self.covariance
 
     @property
     def best_levels(self) -> Float[np.ndarray, " k1"]:
-        """½ Σ_{i>k} μ_i with μ the eigenvalues of Σ_yx Σ_xx⁻¹ Σ_yxᵀ: the best loss of each rank, and eq. 6's levels."""
+        """The best loss of each rank (eq. 6): ½ Σ_{i>k} μ_i with μ the eigenvalues of Σ_yx Σ_xx⁻¹ Σ_yxᵀ."""
         mu = np.linalg.eigvalsh(self.target @ self.covariance @ self.target.T)[::-1]
         return np.maximum(mu.sum() - np.concatenate([[0.0], np.cumsum(mu)])[: self.rank + 1], 0.0) / 2
 
     def best(self, rank: int) -> Float[np.ndarray, "M d"]:
-        """P_{U_k} B, the minimiser of that rank (eq. 43)."""
+        """Return P_{U_k} B, the minimiser of a given rank (eq. 43)."""
         U = canonical.eigh(-self.target @ self.covariance @ self.target.T)[1][:, :rank]
         return U @ U.T @ self.target
 
     def greedy(self) -> tuple[Float[np.ndarray, "k1 M d"], Float[np.ndarray, "k r"]]:
-        """Greedy low-rank learning (Algorithm 3): β after each stage, and the singular values σ^(k) before each jump.
+        """Run greedy low-rank learning (Algorithm 3); return β after each stage and σ^(k) before each jump.
 
-        Each stage adds the top singular mode of −∇L to the factors and minimises the loss over them. Where Σ_xx
-        commutes the minimum stays in the chosen modes, which are those of largest σ, not of largest μ.
+        Each stage adds the top singular mode of −∇L to the factors and minimises the loss over them. If Σ_xx commutes
+        with Σ_yxᵀΣ_yx, the minimum stays in the chosen modes. These are the modes of largest σ, not of largest μ.
         """
         with one_blas_thread():
             return self._greedy()
@@ -112,7 +118,9 @@ class LinearNetwork:
         return flat[: M * k].reshape(M, k), flat[M * k :].reshape(d, k)
 
     def predict(self) -> Staircase:
-        r"""Conjecture 4.1, corrected: modes in the order of σ, levels from what is left; times in units of −log α.
+        r"""Predict the staircase by Conjecture 4.1, corrected, with times in units of −log α.
+
+        Modes come in the order of σ, and levels follow from the modes that are not yet learned.
 
         $$S_i(\tau^{(k)} + t) = S_i(\tau^{(k)}) + \sigma_i^{(k)} t, \qquad \Delta\tau^{(k)} =
           (1 - S_1(\tau^{(k)}))/\sigma_1^{(k)}$$
@@ -125,7 +133,7 @@ class LinearNetwork:
         return self._staircase(levels, sigmas, path)
 
     def conjecture(self) -> Staircase:
-        """Conjecture 4.1 as printed: levels of the best approximation of each rank (eq. 6)."""
+        """Return Conjecture 4.1 as printed: the levels are those of the best approximation of each rank (eq. 6)."""
         path = np.stack([self.best(k) for k in range(self.rank + 1)])
         sigmas = np.stack(
             [
@@ -147,7 +155,10 @@ class LinearNetwork:
         )
 
     def flow(self, alpha: float, times: Any, seed: int = 0, rtol: float = 1e-8) -> Flow:
-        """Gradient flow from entries of W, V ~ N(0, α²), in units of −log α; `params` are the β (n, M, d)."""
+        """Solve gradient flow from entries of W, V ~ N(0, α²), in units of −log α.
+
+        The `params` of the result are β (n, M, d).
+        """
         check_alpha(alpha)
         if alpha >= 1:
             raise ValueError(f"alpha must lie in (0, 1), so that −log alpha is a clock, got {alpha}")

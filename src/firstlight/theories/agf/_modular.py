@@ -1,4 +1,4 @@
-"""Modular addition in Fourier space: utilities, maxima, group costs, levels and times (AGF, Section 5, Appendix F).
+"""Modular addition in Fourier space: utilities, maxima, costs, levels and times (AGF, Section 5, Appendix F).
 
 Conventions: û[k] = Σ_a u[a] e^{−2πika/p} (`numpy.fft.fft`), (a·x)[j] = x[j − a], templates x of mean zero.
 """
@@ -17,7 +17,7 @@ from firstlight.theories.agf._templates import Template
 
 
 def harmonic_template(p: int, coefficients: Mapping[int, complex | float]) -> Float[np.ndarray, " p"]:
-    """The real template with x̂[k] = c and x̂[−k] = c̄ for the given k, and nothing else.
+    """Return the real template with x̂[k] = c and x̂[−k] = c̄ for the given k, and zero elsewhere.
 
     >>> x = harmonic_template(20, {1: 10, 3: 5, 5: 2.5})  # Figure 6
     >>> np.abs(np.fft.fft(x))[:6].round(6)
@@ -32,15 +32,19 @@ def harmonic_template(p: int, coefficients: Mapping[int, complex | float]) -> Fl
 
 
 def utility(weights: Any, template: Float[np.ndarray, " p"], learned: tuple[int, ...] = ()) -> float:
-    r"""The utility of one neuron (u_1, …, u_k, w) with σ(z) = z^k on k summands, in Fourier space.
+    r"""Compute the utility of a neuron (u_1, …, u_k, w) with σ(z) = z^k on k summands, in Fourier space.
 
     $$U = \frac{k!}{p^{k+1}} \sum_{m \ne 0,\, \pm\xi} \overline{\hat x[m]}^{\,k}\, \hat x[m]\, \overline{\hat w[m]}
       \prod_s \hat u_s[m]$$
 
-    For k = 2 this is (2/p³) Σ |x̂|² û v̂ conj(ŵ x̂) (eq. 63), and without the learned frequencies ξ eq. 93, whose index
-    must be k.
+    For k = 2 this is (2/p³) Σ |x̂|² û v̂ conj(ŵ x̂) (eq. 63). Without the learned frequencies ξ it is eq. 93, whose
+    index must be k.
 
-    **Arguments:** `weights` (k + 1, p), w last; `learned` frequencies, whose ±ξ drop out.
+    **Arguments:**
+
+    - `weights`: (k + 1, p), w last.
+    - `template`: x (p,).
+    - `learned`: frequencies ξ whose ±ξ are left out.
 
     >>> round(utility(maximiser(harmonic_template(7, {2: 3.0}), 2), harmonic_template(7, {2: 3.0})), 6)
     0.39678
@@ -49,20 +53,20 @@ def utility(weights: Any, template: Float[np.ndarray, " p"], learned: tuple[int,
     x_hat = np.fft.fft(template)
     p, k = len(template), len(hats) - 1
     terms = np.conj(x_hat) ** k * x_hat * np.conj(hats[-1]) * np.prod(hats[:-1], axis=0)
-    kept = np.ones(p, bool)
-    kept[0] = False
+    remaining = np.ones(p, bool)
+    remaining[0] = False
     for xi in learned:
-        kept[[xi % p, -xi % p]] = False
-    return float(factorial(k) / p ** (k + 1) * terms[kept].sum().real)
+        remaining[[xi % p, -xi % p]] = False
+    return float(factorial(k) / p ** (k + 1) * terms[remaining].sum().real)
 
 
 def utility_at(template: Float[np.ndarray, " p"], summands: int = 2) -> Float[np.ndarray, " p"]:
-    r"""The height of the local maximum of U on the unit sphere at every frequency.
+    r"""Return the height of the local maximum of U on the unit sphere at every frequency.
 
     $$U^*_\xi = 2\, \frac{k!}{p^{k+1}} \Big(\frac{p}{2(k+1)}\Big)^{(k+1)/2} |\hat x[\xi]|^{k+1}, \qquad
       k = 2:\; \sqrt{2/27p^3}\,|\hat x[\xi]|^3$$
 
-    (Theorem 5.1 for the largest; that there are no others is false, every ξ with x̂[ξ] ≠ 0 is a local maximum.)
+    (Theorem 5.1 for the largest. The paper says that there are no others, but every ξ with x̂[ξ] ≠ 0 is one.)
     """
     p, k = len(template), summands
     height = 2 * factorial(k) / p ** (k + 1) * (p / (2 * (k + 1))) ** ((k + 1) / 2)
@@ -74,7 +78,7 @@ def utility_at(template: Float[np.ndarray, " p"], summands: int = 2) -> Float[np
 def maximiser(
     template: Float[np.ndarray, " p"], xi: int, phases: tuple[float, ...] = (), summands: int = 2
 ) -> Float[np.ndarray, "k1 p"]:
-    r"""A maximiser (u_1, …, u_k, w) at frequency ξ, with given phases of the u_s and that of w following from them.
+    r"""Return a maximiser (u_1, …, u_k, w) at frequency ξ with given phases of the u_s, which fix that of w.
 
     $$u_s[a] = \sqrt{\tfrac{2}{(k+1)p}} \cos(2\pi\xi a/p + s_s), \qquad s_w = \sum_s s_s - (k-1)\, s_x$$
 
@@ -89,7 +93,14 @@ def maximiser(
 
 @dataclass(frozen=True)
 class Levels:
-    """Eq. 9: the frequencies in order, the losses ℓ^(k) = Σ_{i>k} |x̂[ξ_i]|²/p, and the utilities that time them."""
+    """The levels of eq. 9.
+
+    **Attributes:**
+
+    - `frequencies`: ξ_i in the order in which they are learned.
+    - `levels`: losses ℓ^(k) = Σ_{i>k} |x̂[ξ_i]|²/p.
+    - `utilities`: the largest utility at each ξ_i, which sets the time of its jump.
+    """
 
     frequencies: tuple[int, ...]
     levels: Float[np.ndarray, " J1"]
@@ -97,7 +108,7 @@ class Levels:
 
 
 def fourier_levels(template: Float[np.ndarray, " p"]) -> Levels:
-    """The staircase of Section 5 for a template with distinct |x̂|.
+    """Return the levels of Section 5 for a template with distinct |x̂|.
 
     >>> fourier_levels(harmonic_template(20, {1: 10, 3: 5, 5: 2.5})).levels.round(6) + 0.0
     array([6.5625, 1.5625, 0.3125, 0.    ])
@@ -112,9 +123,14 @@ def fourier_levels(template: Float[np.ndarray, " p"]) -> Levels:
 
 
 def aligned_cost(A: Float[np.ndarray, "3 N"], s: Float[np.ndarray, "3 N"], p: int, x_xi: float) -> float:
-    r"""𝓒(Θ) of N neurons aligned to one harmonic, from amplitudes A = (A_u, A_v, A_w) and phases s (Lemma F.6, eq. 80).
+    r"""Compute the cost 𝓒(Θ) of N neurons aligned to one harmonic (Lemma F.6, eq. 80).
 
-    **Arguments:** `A`, `s` (3, N); `x_xi` = |x̂[ξ]|; p odd.
+    **Arguments:**
+
+    - `A`: amplitudes (A_u, A_v, A_w), (3, N).
+    - `s`: phases, (3, N).
+    - `p`: the modulus, odd.
+    - `x_xi`: |x̂[ξ]|.
     """
     (Au, Av, Aw), (su, sv, sw) = A, s
 
@@ -131,13 +147,13 @@ def aligned_cost(A: Float[np.ndarray, "3 N"], s: Float[np.ndarray, "3 N"], p: in
 def aligned_weights(
     A: Float[np.ndarray, "3 N"], s: Float[np.ndarray, "3 N"], p: int, xi: int
 ) -> Float[np.ndarray, "3 N p"]:
-    """u, v, w (3, N, p) of neurons aligned to the harmonic ξ (eq. 71)."""
+    """Return the weights u, v, w (3, N, p) of neurons aligned to the harmonic ξ (eq. 71)."""
     angle = 2 * np.pi * xi * np.arange(p) / p
     return A[:, :, None] * np.sqrt(2 / (3 * p)) * np.cos(angle + s[:, :, None])
 
 
 def six_neurons(template: Float[np.ndarray, " p"], xi: int, count: int = 6) -> Float[np.ndarray, "3 N p"]:
-    """An even number ≥ 6 of neurons that learn frequency ξ exactly (the construction after Theorem F.7)."""
+    """Return an even number ≥ 6 of neurons that learn frequency ξ exactly (construction after Theorem F.7)."""
     if count < 6 or count % 2:
         raise ValueError(f"count must be even and at least 6, got {count}")
     p = len(template)
@@ -150,7 +166,9 @@ def six_neurons(template: Float[np.ndarray, " p"], xi: int, count: int = 6) -> F
 
 
 def summands_problem(template: Float[np.ndarray, " p"], summands: int) -> Problem:
-    """k summands with σ(z) = z^k, on the whole table of p^k rows: a neuron is (u_1, …, u_k, w); κ = k + 1.
+    """Return the problem of adding k summands with σ(z) = z^k, on all p^k rows.
+
+    A neuron is (u_1, …, u_k, w), and κ = k + 1.
 
     >>> summands_problem(harmonic_template(5, {1: 2.0}), 3)
     Problem('3 summands modulo 5', κ = 4, 20 parameters per neuron)

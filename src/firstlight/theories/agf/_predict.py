@@ -1,23 +1,23 @@
-"""Algorithm 1: alternate the two phases, and write down when the loss drops and to what."""
+"""Algorithm 1: alternate utility and cost phases, and record when the loss drops and to which level."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from jaxtyping import Float
 
 from firstlight._threads import one_blas_thread
 from firstlight.theories.agf._active import descend
-from firstlight.theories.agf._dormant import climb, growth_and_turn
+from firstlight.theories.agf._dormant import Climb, climb, growth_and_turn
 from firstlight.theories.agf._growth import norm_at, threshold
 from firstlight.theories.agf._problem import Problem
 from firstlight.theories.agf._staircase import Event, Staircase, StaircaseStatus
 
 _PATIENCE = 3.0
-"""A cost phase is followed for so many times the time before it at most; AGF takes it to be short."""
+"""A cost phase lasts at most this multiple of the time before it; AGF assumes that it is short."""
 
 _SETTLE = 3.0
-"""A cost phase lasts at least so many times as long as the new neuron takes to grow e-fold at norm one."""
+"""A cost phase lasts at least this multiple of the time in which the new neuron grows e-fold at norm one."""
 
 Labels = Callable[[Float[np.ndarray, "K P"]], Any]
 
@@ -39,28 +39,29 @@ def predict(
     tolerance: float = 1e-9,
     progress: float = 1e-6,
 ) -> Staircase:
-    r"""The staircase that alternating gradient flows predict from an initialisation (AGF, Algorithm 1).
+    r"""Predict the staircase of the loss from an initialisation (AGF, Algorithm 1).
 
-    Dormant neurons follow eq. 2 until the first has accumulated S_i = c_i/η (eq. 3); the active ones then minimise the
-    loss. Nothing is discretised by hand: the first phase is solved adaptively and stopped exactly at the jump, the
-    second runs to a gradient tolerance.
+    Dormant neurons follow eq. 2 until the first has accumulated S_i = c_i/η (eq. 3); the active neurons then minimise
+    the loss. The utility phase is solved adaptively and stops exactly at the jump; the cost phase runs to a gradient
+    tolerance.
 
     **Arguments:**
 
     - `problem`: from `network`, `neurons`, `closed_form` or one of the solved cases.
     - `theta`: (K, P) initial neurons, such as `problem.initial(...)`; norms below 1 and above 0.
-    - `eta`: the clock. With 1, time is that of gradient flow θ′ = −∇L; "accelerated" takes the mean of the c_i, so
-      that jumps stay of order one as α → 0. Times in units of flow are `Staircase.flow_times`.
-    - `groups`: labels of the directions (K, P) → (K,); all dormant neurons with the label of the first go together.
-    - `tie`: neurons whose S is within this share of its threshold go together with the first.
-    - `adaptive`: the neuron's own rate η_i = ‖θ_i‖^{2−κ}η (eq. 23).
-    - `dormancy`: an active neuron whose norm falls below this, or below twice what it started with, goes back to
-      sleep, with S = c/η.
+    - `eta`: the clock. With 1, time is that of gradient flow θ′ = −∇L. "accelerated" is the mean of the c_i, so that
+      jumps stay of order one as α → 0. `Staircase.flow_times` has the times of the flow.
+    - `groups`: labels of the directions (K, P) → (K,); all dormant neurons with the label of the first wake together.
+    - `tie`: neurons whose S is within this share of its threshold wake together with the first.
+    - `adaptive`: whether each neuron has its own rate η_i = ‖θ_i‖^{2−κ}η (eq. 23).
+    - `dormancy`: an active neuron becomes dormant again, with S = c/η, if its norm falls below this value or below
+      twice its initial norm.
     - `constraint`: (θ, active) ↦ θ applied after each cost phase, for signs or orthogonality.
-    - `max_time`, `max_jumps`, `learned`: where to stop; the last is a share of the first loss.
-    - `stall`: growth and turning below this share of the first gradient is none.
-    - `tolerance`, `progress`: a cost phase ends at this share of its largest gradient, once an e-fold of time gains
-      less than this share of the first loss.
+    - `max_time`, `max_jumps`: limits of the prediction.
+    - `learned`: stop when the loss is below this share of the first loss.
+    - `stall`: growth and turning below this share of the first gradient count as zero.
+    - `tolerance`: a cost phase ends at this share of its largest gradient.
+    - `progress`: a cost phase ends once an e-fold of time gains less than this share of the first loss.
 
     >>> from firstlight.theories import agf
     >>> problem = agf.network(np.diag([2.0, 1.0]), np.diag([2.0, 1.0]), "linear")
@@ -95,7 +96,8 @@ def _alternate(problem: Problem, state: "_State", options: _Options) -> Staircas
     level = float(problem.cost(state.theta)[0])
     events: list[Event] = []
     history = [state.theta.copy()]
-    levels, time, slowest, status = [level], 0.0, None, "all active"
+    levels, time, slowest = [level], 0.0, None
+    status: StaircaseStatus = "all active"
     while not state.active.all():
         if len(events) >= options.max_jumps:
             status = "max_jumps"
@@ -108,7 +110,7 @@ def _alternate(problem: Problem, state: "_State", options: _Options) -> Staircas
         up = state.climb(residual, slowest, options.max_time - time)
         time += up.time
         if up.neuron is None:
-            status = up.status
+            status = cast(StaircaseStatus, up.status)  # without a neuron the phase did not end by a jump
             break
         woken = state.wake(up.neuron, options.groups, options.tie)
         small = state.origin(options.dormancy)
@@ -130,17 +132,11 @@ def _alternate(problem: Problem, state: "_State", options: _Options) -> Staircas
         events.append(Event(time, woken, levels[-1], level, state.woken_directions, fallen))
         levels.append(level)
         history.append(state.theta.copy())
-    return Staircase(
-        tuple(events), np.array(levels), state.eta, problem.kappa, _named(status), np.stack(history), problem.name
-    )
-
-
-def _named(status: str) -> StaircaseStatus:
-    return status  # type: ignore[return-value]
+    return Staircase(tuple(events), np.array(levels), state.eta, problem.kappa, status, np.stack(history), problem.name)
 
 
 class _State:
-    """Directions, accumulated utilities and thresholds of all neurons, and which of them are active."""
+    """Directions, accumulated utilities and thresholds of all neurons, and which neurons are active."""
 
     def __init__(self, problem: Problem, theta: Float[np.ndarray, "K P"], eta: float | str, adaptive: bool) -> None:
         self.problem, self.adaptive = problem, adaptive
@@ -155,16 +151,17 @@ class _State:
         self.woken_directions = theta[:0]
 
     def steepest(self, residual: Any) -> float:
-        """The largest gradient of the utility at the start."""
+        """Return the largest gradient of the utility."""
         growth, turn = growth_and_turn(self.problem, self.theta_bar, self.norm, residual)
         return float(np.sqrt(growth**2 + (turn**2).sum(1)).max())
 
     def pace(self, neuron: int, residual: Any) -> float:
-        """The time in which a neuron of norm one grows e-fold."""
+        """Return the time in which a neuron of norm one grows e-fold."""
         growth, _ = growth_and_turn(self.problem, self.theta_bar, np.ones(len(self.norm)), residual)
         return 1 / max(float(growth[neuron]), np.finfo(float).tiny) if growth[neuron] > 0 else 0.0
 
-    def climb(self, residual: Any, slowest: float, max_time: float):
+    def climb(self, residual: Any, slowest: float, max_time: float) -> Climb:
+        """Run the utility phase, and store the directions and accumulated utilities at its end."""
         up = climb(
             self.problem,
             self.theta_bar,
@@ -182,7 +179,7 @@ class _State:
         return up
 
     def wake(self, first: int, groups: Labels | None, tie: float) -> tuple[int, ...]:
-        """Move the first neuron, and those that go with it, to the active ones at their norms of the moment."""
+        """Activate the first neuron and those that wake with it, at their present norms."""
         going = (np.arange(len(self.S)) == first) | (self.eta * self.S >= (1 - tie) * self.c)
         if groups is not None:
             labels = np.asarray(groups(self.theta_bar))
@@ -197,11 +194,11 @@ class _State:
         return tuple(woken.tolist())
 
     def origin(self, dormancy: float) -> Float[np.ndarray, " K"]:
-        """The norm below which each neuron counts as back at the origin: flows conserve about its first norm."""
+        """Return the norm below which each neuron counts as back at the origin; flows conserve about its first norm."""
         return np.maximum(dormancy, np.minimum(2 * self.norm, 0.1))
 
     def sleep(self, dormancy: Float[np.ndarray, " K"]) -> tuple[int, ...]:
-        """Put active neurons that came back to the origin to sleep, with S = c/η and the direction they had."""
+        """Make active neurons that returned to the origin dormant, with S = c/η and their last direction."""
         length = np.linalg.norm(self.theta, axis=1)
         fallen = self.active & (length < dormancy)
         staying = self.active & ~fallen
@@ -228,12 +225,12 @@ def _checked(problem: Problem, theta: Float[np.ndarray, "K P"]) -> Float[np.ndar
     norm = np.linalg.norm(theta, axis=1)
     if not (np.isfinite(norm).all() and norm.min() > 0):
         raise ValueError(
-            "every neuron must start at a finite norm > 0, got one of "
+            "every neuron must start at a finite norm > 0, got a norm of "
             f"{norm[~(np.isfinite(norm) & (norm > 0))][0]}; at the origin nothing grows, use alpha > 0"
         )
     if norm.max() >= 1:
         raise ValueError(
-            f"every neuron must start with a norm below 1, where it would count as active, got {norm.max():.3g}; AGF "
-            "describes small initialisations, use a smaller alpha"
+            f"every neuron must start with a norm below 1, so that it is dormant, got {norm.max():.3g}; AGF describes "
+            "small initialisations, use a smaller alpha"
         )
     return theta

@@ -1,4 +1,4 @@
-"""What AGF needs to know of a model: the cost of the active neurons and the utility of a dormant one."""
+"""`Problem`: the cost of the active neurons and the utility of a dormant neuron, which is all that AGF needs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,12 +25,15 @@ class Problem:
     **Attributes:**
 
     - `cost`: θ ↦ (L, ∇L (K, P)); neurons whose row is zero do not count.
-    - `residual`: θ ↦ r, what the active neurons leave, in any form that `utility` understands.
-    - `utility`: (θ, r) ↦ (U_i = E⟨f_i, r⟩ (K,), ∇U (K, P)), each neuron on its own (AGF, eq. 1).
-    - `kappa`: κ, the degree of U in θ near the origin. `parameters`: P.
-    - `spread`: (P,) standard deviations of an initialisation with α = 1. `width`: K where it is fixed.
-    - `hessian`: θ ↦ ∇²L (K, P, K, P), where it is cheap; stiff flows are solved with it.
-    - `smooth`: False for kinks such as ReLU's, on which a tight solver would take steps without end.
+    - `residual`: θ ↦ r, the residual that the active neurons leave, in any form that `utility` accepts.
+    - `utility`: (θ, r) ↦ (U_i = E⟨f_i, r⟩ (K,), ∇U (K, P)) of each neuron alone (AGF, eq. 1).
+    - `kappa`: κ, the degree of U in θ near the origin.
+    - `parameters`: P, the number of parameters of a neuron.
+    - `spread`: (P,) standard deviations of an initialisation with α = 1.
+    - `width`: K if it is fixed, else None.
+    - `smooth`: False for kinks such as ReLU's, on which a tight solver would never finish.
+    - `hessian`: θ ↦ ∇²L (K, P, K, P) if it is cheap; stiff flows use it.
+    - `name`: a title.
     """
 
     cost: Cost
@@ -48,7 +51,7 @@ class Problem:
         object.__setattr__(self, "kappa", check_kappa(self.kappa))
 
     def initial(self, width: int | None = None, alpha: float = 1e-3, seed: int = 0) -> Theta:
-        """θ (K, P) with independent normal entries of standard deviation α·spread.
+        """Draw θ (K, P) with independent normal entries of standard deviation α·spread.
 
         >>> network(np.eye(3), np.ones(3)).initial(width=5, alpha=1e-4).shape
         (5, 4)
@@ -65,7 +68,7 @@ class Problem:
 
 
 def check_alpha(alpha: float) -> None:
-    """Refuse a scale from which no neuron can ever grow.
+    """Raise `ValueError` for a scale from which no neuron can grow.
 
     >>> check_alpha(0.0)
     Traceback (most recent call last):
@@ -80,7 +83,7 @@ def check_alpha(alpha: float) -> None:
 
 
 def check_times(times: Any) -> Float[np.ndarray, " n"]:
-    """The times at which a flow is saved: those given, or 401 up to the last.
+    """Return the times at which a flow is saved: the given times, or 401 times up to the last.
 
     >>> check_times([0.0, 2.0, 1.0])
     Traceback (most recent call last):
@@ -103,11 +106,18 @@ def network(
     single: bool = False,
     name: str = "network",
 ) -> Problem:
-    r"""A two-layer network Σ_i σ(w_iᵀx) a_i on arrays; a neuron is θ_i = (w_i, a_i).
+    r"""Return the problem of a two-layer network Σ_i σ(w_iᵀx) a_i on arrays; a neuron is θ_i = (w_i, a_i).
 
-    **Arguments:** `X` (n, d); `y` (n,) or (n, M); `activation` σ by name or as a function, with σ(0) = 0; `kappa` where
-    it should not be found by scaling; `single` as in `neurons`. α² is the expected squared norm of a neuron (AGF,
-    Section 2).
+    α² is the expected squared norm of a neuron (AGF, Section 2).
+
+    **Arguments:**
+
+    - `X`: inputs (n, d).
+    - `y`: targets (n,) or (n, M).
+    - `activation`: σ by name or as a function, with σ(0) = 0.
+    - `kappa`: κ; by default it is found by scaling.
+    - `single`: as in `neurons`.
+    - `name`: a title.
 
     >>> network(np.eye(3), np.ones(3), "quadratic")
     Problem('network', κ = 3, 4 parameters per neuron)
@@ -136,11 +146,18 @@ def neurons(
     single: bool = False,
     name: str = "neurons",
 ) -> Problem:
-    """Any sum of neurons on data: `function(theta, X)` gives the outputs (n,) or (n, M) of one neuron.
+    """Return the problem of any sum of neurons on data.
 
-    **Arguments:** `function` written with `jax.numpy`, zero at θ = 0; `X` (n, …), or (K, n, …) with `specific`, where
-    neuron i sees X[i]; `y` (n,) or (n, M); `parameters` P, the length of θ; `kappa`, else found by scaling; `spread`
-    (P,) and `smooth` as in `Problem`; `single` computes in float32, twice as fast on much data with kinks.
+    **Arguments:**
+
+    - `function`: (θ, X) ↦ outputs (n,) or (n, M) of one neuron, written with `jax.numpy` and zero at θ = 0.
+    - `X`: inputs (n, …), or (K, n, …) with `specific`.
+    - `y`: targets (n,) or (n, M).
+    - `parameters`: P, the length of θ.
+    - `kappa`: κ; by default it is found by scaling.
+    - `specific`: whether neuron i sees its own inputs X[i].
+    - `spread`, `smooth`, `name`: as in `Problem`.
+    - `single`: compute in float32, which is twice as fast on much data with kinks.
 
     >>> cubic = neurons(lambda t, X: t[2] * (X @ t[:2]) ** 3, np.eye(2), np.ones(2), parameters=3)
     >>> cubic.kappa
@@ -165,7 +182,7 @@ def neurons(
         gradient, U = evaluate(slope, theta, on_device[0], np.asarray(r, dtype))
         return U, gradient
 
-    found = Problem(
+    problem = Problem(
         cost=lambda theta: evaluate(cost, theta, *on_device),
         residual=lambda theta: evaluate(left, theta, *on_device),
         utility=utility,
@@ -176,11 +193,11 @@ def neurons(
         smooth=smooth,
         name=name,
     )
-    return found if kappa is not None else replace(found, kappa=detect_kappa(found))
+    return problem if kappa is not None else replace(problem, kappa=detect_kappa(problem))
 
 
 def _compiled(each: Callable[..., Any]) -> tuple[Callable[..., Any], ...]:
-    """(θ, X, Y) ↦ (L, ∇L) and the residual, and (θ, X, r) ↦ (∇U, U), from the outputs of each neuron."""
+    """Compile (θ, X, Y) ↦ (L, ∇L), (θ, X, Y) ↦ residual and (θ, X, r) ↦ (∇U, U) from the outputs of each neuron."""
 
     def total(theta: jax.Array, X: jax.Array, Y: jax.Array) -> jax.Array:
         r = Y - each(theta, X).sum(0)
@@ -204,10 +221,16 @@ def closed_form(
     spread: ArrayLike | Sequence | None = None,
     name: str = "closed form",
 ) -> Problem:
-    """A problem given by formulas, such as population averages, differentiated here.
+    """Return a problem given by formulas, such as population averages, which JAX differentiates.
 
-    **Arguments:** `cost(theta)` the loss of θ (K, P), zero rows not counting; `utility(theta_i, r)` that of one neuron;
-    `residual(theta)` makes r, and is θ itself if left out. All written with `jax.numpy`.
+    All functions are written with `jax.numpy`.
+
+    **Arguments:**
+
+    - `cost`: θ (K, P) ↦ loss, to which zero rows do not contribute.
+    - `utility`: (θ_i, r) ↦ utility of one neuron.
+    - `parameters`, `kappa`, `spread`, `name`: as in `Problem`.
+    - `residual`: θ ↦ r; by default r is θ itself.
 
     >>> import jax.numpy as jnp
     >>> scalar = closed_form(
@@ -218,8 +241,8 @@ def closed_form(
     >>> round(float(U[0]), 9)
     0.48
     """
-    keep = residual if residual is not None else lambda theta: theta
-    both, left = jax.jit(jax.value_and_grad(cost)), jax.jit(keep)
+    rest = residual if residual is not None else lambda theta: theta
+    both, left = jax.jit(jax.value_and_grad(cost)), jax.jit(rest)
     slope = jax.jit(jax.vmap(jax.value_and_grad(utility), in_axes=(0, None)))
 
     def in_float64(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -241,9 +264,10 @@ def closed_form(
 
 
 def detect_kappa(problem: Problem, seed: int = 0, draws: int = 32) -> float:
-    r"""κ from how the utility's gradient scales at the origin: ‖∇U(εθ)‖ ∝ ε^{κ−1}.
+    r"""Estimate κ from the scaling of the utility's gradient at the origin: ‖∇U(εθ)‖ ∝ ε^{κ−1}.
 
-    The median slope over random directions between ε = 10⁻⁴ and 10⁻³, rounded where it is an integer to 1 %.
+    The estimate is the median slope over random directions between ε = 10⁻⁴ and 10⁻³. A slope within 0.01 of an
+    integer is rounded.
 
     >>> detect_kappa(network(np.eye(3), np.ones(3), "power3"))
     4.0
@@ -269,14 +293,14 @@ def _activation(given: Any) -> Activation:
     at_zero = float(sigma(0.0))
     if at_zero != 0.0:
         raise ValueError(
-            f"the activation must pass through the origin, σ(0) = 0, so that dormant neurons are silent; {sigma!r} has "
-            f"σ(0) = {at_zero:.3g}; subtract it, or use tanh, relu, linear or a power"
+            "the activation must pass through the origin, σ(0) = 0, so that dormant neurons output zero; "
+            f"{sigma!r} has σ(0) = {at_zero:.3g}; subtract it, or use tanh, relu, linear or a power"
         )
     return sigma
 
 
 def _is_smooth(sigma: Activation) -> bool:
-    """Whether σ′ is the same on both sides of zero."""
+    """Check whether σ′ is the same on both sides of zero."""
     left, right = float(sigma.derivative(-1e-4)), float(sigma.derivative(1e-4))
     return abs(left - right) < 1e-2
 
@@ -297,7 +321,7 @@ def _data(X: Any, y: Any, shape: str, least: int) -> tuple[np.ndarray, np.ndarra
 
 
 def _outputs(function: Callable[[Any, Any], Any], P: int, X: np.ndarray, shape: tuple[int, ...]) -> Callable[..., Any]:
-    """`function` with outputs (n, M), after checking its shape and that it is silent at the origin."""
+    """Return `function` with outputs (n, M), after checking their shape and that they vanish at θ = 0."""
 
     def outputs(theta: jax.Array, X: jax.Array) -> jax.Array:
         out = function(theta, X)

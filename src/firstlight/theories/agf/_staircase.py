@@ -1,4 +1,4 @@
-"""What AGF predicts: jumps, levels and directions; and how far a trained network is from it."""
+"""`Staircase`: the jumps and levels that AGF predicts, and how far a measured loss is from them."""
 
 import html
 from collections.abc import Sequence
@@ -18,18 +18,27 @@ StaircaseStatus = Literal[
 _MEANING = {
     "all active": "every neuron is active",
     "converged": "nothing is left to learn",
-    "stalled": "no dormant neuron can grow: what is left cannot be learned from here",
-    "max_time": "the time asked for is over",
-    "max_jumps": "the number of jumps asked for is reached",
+    "stalled": "no dormant neuron can grow: the rest cannot be learned from here",
+    "max_time": "the time limit is reached",
+    "max_jumps": "the limit on jumps is reached",
     "max_steps": "the solver took too many steps in one phase",
-    "cycling": "a neuron woke and fell asleep again without effect",
+    "cycling": "a neuron woke and became dormant again without effect",
     "finished": "the closed form ends here",
 }
 
 
 @dataclass(frozen=True, eq=False)
 class Event:
-    """A jump: when, which neurons woke (with their unit directions), the loss before and after, who fell asleep."""
+    """A jump of the loss.
+
+    **Attributes:**
+
+    - `time`: in the clock of the staircase.
+    - `neurons`: the m neurons that woke.
+    - `before`, `after`: the loss before and after the jump.
+    - `directions`: unit directions of the neurons that woke (m, P).
+    - `fallen`: the neurons that became dormant again.
+    """
 
     time: float
     neurons: tuple[int, ...]
@@ -43,12 +52,19 @@ class Event:
 class Staircase:
     """A predicted loss curve: constant levels, separated by jumps.
 
-    **Attributes:** `events`; `levels` (J + 1,); `eta`, the clock of the times; `kappa`; `status`, how it ended;
-    `parameters` (J + 1, K, P), the active neurons after each jump.
+    **Attributes:**
+
+    - `events`: the J jumps.
+    - `levels`: losses of the plateaus (J + 1,).
+    - `eta`: the clock of the times.
+    - `kappa`: κ, the degree of the utility.
+    - `status`: why the prediction ended.
+    - `parameters`: the active neurons after each jump (J + 1, K, P).
+    - `name`: a title.
 
     >>> steps = Staircase((), np.array([0.5]), 1.0, 2.0, "stalled", np.zeros((1, 1, 2)))
     >>> steps
-    Staircase(0 jumps, loss 0.5; no dormant neuron can grow: what is left cannot be learned from here)
+    Staircase(0 jumps, loss 0.5; no dormant neuron can grow: the rest cannot be learned from here)
     """
 
     events: tuple[Event, ...]
@@ -61,24 +77,24 @@ class Staircase:
 
     @property
     def jump_times(self) -> Float[np.ndarray, " J"]:
-        """τ^(k), in the clock of `eta`."""
+        """Jump times τ^(k) (J,), in the clock of `eta`."""
         return np.array([event.time for event in self.events])
 
     @property
     def flow_times(self) -> Float[np.ndarray, " J"]:
-        """The jumps in the time of θ′ = −∇L: η·τ. Divide by a learning rate for steps of gradient descent."""
+        """Jump times η·τ of the flow θ′ = −∇L; divide by a learning rate for steps of gradient descent."""
         return self.eta * self.jump_times
 
     def loss_at(self, times: Any) -> Any:
-        """The predicted loss at times in the clock of `eta`."""
+        """Return the predicted loss at times in the clock of `eta`."""
         return self.levels[np.searchsorted(self.jump_times, np.asarray(times, float), side="right")]
 
     def visible(self, drop: float = 0.01, gap: float = 0.3) -> "Staircase":
-        """The staircase as an eye sees it: cascades count as one jump, and jumps too small to see as none.
+        """Return the staircase as a plot shows it: cascades merge into one jump, and tiny jumps disappear.
 
-        A plateau shorter than the share `gap` of the time at which it began joins the jumps on both sides; the time of
-        the whole is where it crosses the middle between its first and its last level, as `compare` measures it. A jump
-        smaller than the share `drop` of the first level is left out.
+        A plateau shorter than the share `gap` of the time at which it began joins the jumps on both sides. The merged
+        jump happens where the loss crosses the middle between its first and its last level, as in `compare`. Jumps
+        smaller than the share `drop` of the first level are left out.
         """
         cascades: list[list[Event]] = []
         for event in self.events:
@@ -86,24 +102,24 @@ class Staircase:
                 cascades[-1].append(event)
             else:
                 cascades.append([event])
-        kept = [c for c in cascades if c[0].before - c[-1].after > drop * self.levels[0]]
-        ends = [cascade[0].before for cascade in kept[1:]] + [float(self.levels[-1])] * bool(kept)
-        events = tuple(_merged(cascade, end) for cascade, end in zip(kept, ends, strict=True))
-        levels = np.array([kept[0][0].before if kept else self.levels[0], *ends])
-        last = [self.events.index(cascade[-1]) + 1 for cascade in kept]
+        large = [c for c in cascades if c[0].before - c[-1].after > drop * self.levels[0]]
+        ends = [cascade[0].before for cascade in large[1:]] + [float(self.levels[-1])] * bool(large)
+        events = tuple(_merged(cascade, end) for cascade, end in zip(large, ends, strict=True))
+        levels = np.array([large[0][0].before if large else self.levels[0], *ends])
+        last = [self.events.index(cascade[-1]) + 1 for cascade in large]
         return Staircase(events, levels, self.eta, self.kappa, self.status, self.parameters[[0, *last]], self.name)
 
     def compare(self, times: Any, loss: Any | None = None) -> "StaircaseComparison":
-        """Beside a measured loss: a `flow.Flow`, or times in the clock of `eta` and the loss at each."""
+        """Compare with a measured loss: a `flow.Flow`, or times in the clock of `eta` and the loss at each."""
         t, measured = _curve(times, loss)
         return compare(self, t, measured)
 
     def distance(self, times: Any, loss: Any | None = None) -> float:
-        r"""How far a run is from AGF: the mean of |L − L_AGF| over time, as a share of what is learned.
+        r"""Return the mean of |L − L_AGF| over time, relative to the predicted drop of the loss.
 
         $$\frac{1}{T}\int_0^T \frac{|L(t) - L_{AGF}(t)|}{\ell^{(0)} - \min \ell}\, dt$$
 
-        0 is a perfect staircase; a run that never moves, or jumps at once, is near 1.
+        0 is perfect agreement; a run that never moves, or jumps at once, is near 1.
         """
         t, measured = _curve(times, loss)
         gap = np.abs(measured - self.loss_at(t))
@@ -135,7 +151,7 @@ class Staircase:
         title: str = "",
         caption: str = "",
     ) -> FigureData:
-        """The staircase over a measured loss."""
+        """Return a figure of the staircase over a measured loss."""
         t, measured = _curve(times, loss)
         inside = self.jump_times <= t[-1]
         return figure.staircase(
@@ -152,8 +168,8 @@ class Staircase:
         )
 
     def __repr__(self) -> str:
-        told = f"loss {self.levels[0]:.4g}" + (f" → {self.levels[-1]:.4g}" if self.events else "")
-        return f"Staircase({len(self.events)} jumps, {told}; {_MEANING[self.status]})"
+        loss = f"loss {self.levels[0]:.4g}" + (f" → {self.levels[-1]:.4g}" if self.events else "")
+        return f"Staircase({len(self.events)} jumps, {loss}; {_MEANING[self.status]})"
 
     def _repr_html_(self) -> str:
         return f"<p><b>{html.escape(repr(self))}</b></p>{self.frame.to_html(index=False, float_format='{:.5g}'.format)}"
@@ -163,8 +179,13 @@ class Staircase:
 class StaircaseComparison:
     """Predicted and measured jumps and levels side by side.
 
-    **Attributes:** `frame`, one row per jump; `distance`, the score of `Staircase.distance`. A jump is measured where
-    the loss crosses the middle between two predicted levels, a level where the loss is flattest between two jumps.
+    A jump is measured where the loss crosses the middle between two predicted levels; a level is measured where the
+    loss is flattest between two jumps.
+
+    **Attributes:**
+
+    - `frame`: a table with one row per jump.
+    - `distance`: the score of `Staircase.distance`.
     """
 
     frame: pd.DataFrame
@@ -172,12 +193,12 @@ class StaircaseComparison:
 
     @property
     def time_error(self) -> float:
-        """The largest relative error of a jump time, over the jumps that happened."""
+        """Largest relative error of a jump time, over the jumps that were measured."""
         return _largest(self.frame["time_error"].to_numpy())
 
     @property
     def level_error(self) -> float:
-        """The largest error of a level, relative to the level it fell from."""
+        """Largest error of a level, relative to the level before the jump."""
         return _largest(self.frame["level_error"].to_numpy())
 
     def __repr__(self) -> str:
@@ -197,7 +218,7 @@ def _largest(errors: np.ndarray) -> float:
 
 
 def crossing(times: Float[np.ndarray, " n"], loss: Float[np.ndarray, " n"], level: float) -> float:
-    """When a curve first falls to a level, by linear interpolation; NaN if it never does.
+    """Return when a curve first falls to a level, by linear interpolation; NaN if it never does.
 
     >>> crossing(np.array([0.0, 1.0, 2.0]), np.array([1.0, 0.8, 0.2]), 0.5)
     1.5
@@ -213,7 +234,7 @@ def crossing(times: Float[np.ndarray, " n"], loss: Float[np.ndarray, " n"], leve
 
 
 def _merged(cascade: list[Event], end: float) -> Event:
-    """One event for several, at the first that brings the loss below the middle."""
+    """Merge several events into one, at the first that brings the loss below the middle."""
     middle = (cascade[0].before + end) / 2
     crossing_at = next((event.time for event in cascade if event.after <= middle), cascade[-1].time)
     return Event(
@@ -227,7 +248,7 @@ def _merged(cascade: list[Event], end: float) -> Event:
 
 
 def compare(staircase: Staircase, t: Float[np.ndarray, " n"], loss: Float[np.ndarray, " n"]) -> StaircaseComparison:
-    """`Staircase.compare` on arrays."""
+    """Compare a staircase with a measured loss on arrays; see `Staircase.compare`."""
     levels, rows = staircase.levels, []
     middles = (levels[1:] + levels[:-1]) / 2
     measured = [crossing(t, loss, middle) for middle in middles]
@@ -249,7 +270,7 @@ def compare(staircase: Staircase, t: Float[np.ndarray, " n"], loss: Float[np.nda
 
 
 def _flattest(t: np.ndarray, loss: np.ndarray, start: float, end: float) -> float:
-    """The loss where it changes least between two times."""
+    """Return the loss where it changes least between two times."""
     end = t[-1] if np.isnan(end) else end
     inside = np.flatnonzero((t > start) & (t <= end))
     if np.isnan(start) or len(inside) < 2:
@@ -267,7 +288,7 @@ def _curve(times: Any, loss: Any | None) -> tuple[np.ndarray, np.ndarray]:
     if t.ndim != 1 or t.shape != measured.shape or len(t) < 2:
         raise ValueError(f"times and loss must be curves of the same length ≥ 2, got {t.shape} and {measured.shape}")
     if not (np.isfinite(t).all() and np.isfinite(measured).all() and (np.diff(t) > 0).all()):
-        raise ValueError("times must increase and the loss be finite; cut off what comes after a run has diverged")
+        raise ValueError("times must increase and the loss be finite; cut off the rows after a run has diverged")
     return t, measured
 
 
@@ -282,7 +303,16 @@ def from_levels(
     fallen: Sequence[tuple[int, ...]] | None = None,
     name: str = "",
 ) -> Staircase:
-    """A staircase from a closed form: jump times (J,), levels (J + 1,) and the neuron of each jump."""
+    """Build a staircase from a closed form.
+
+    **Arguments:**
+
+    - `times`: jump times (J,).
+    - `levels`: losses of the plateaus (J + 1,).
+    - `neurons`: the neuron of each jump.
+    - `eta`, `kappa`, `parameters`, `name`: as in `Staircase`.
+    - `fallen`: the neurons that become dormant again at each jump.
+    """
     J = len(times)
     fallen = [()] * J if fallen is None else fallen
     parameters = np.zeros((J + 1, 1, 1)) if parameters is None else parameters

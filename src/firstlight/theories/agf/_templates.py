@@ -1,4 +1,4 @@
-"""Products in a finite group with any template: the network of Section 5, on Abelian groups and others."""
+"""Products in any finite group with any template: the network of AGF, Section 5, beyond modular addition."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,10 +17,14 @@ Rows = Float[np.ndarray, "K M"]
 
 @dataclass(frozen=True)
 class IrrepUtility:
-    """What one real component of a group offers a dormant neuron.
+    """The utility of one real component of a group for a dormant neuron.
 
-    **Attributes:** `label`, `dim` d and `kind` of its irrep; `coefficient` σ₁, the largest singular value of x̂(ρ);
-    `utility`, the largest U on the unit sphere within it; `level`, the loss that goes when all of it is learned.
+    **Attributes:**
+
+    - `label`, `dim`, `kind`: name, dimension d and kind of its irrep.
+    - `coefficient`: σ₁, the largest singular value of x̂(ρ).
+    - `utility`: the largest U on the unit sphere within the component.
+    - `level`: the drop of the loss when the whole component is learned.
     """
 
     label: str
@@ -36,10 +40,13 @@ class Template:
     r"""Map (a·x, b·x) to (ab)·x with Σ_i (⟨u_i, a·x⟩ + ⟨v_i, b·x⟩)² w_i, over all pairs of a group (AGF, Section 5).
 
     The group acts by (a·x)[j] = x[a⁻¹j]; the template x is centred here. Loss and gradient are exact population
-    averages from K × K Gram matrices; a neuron is θ = (R⁺u, R⁺v, w), where the columns of R (M, r) span what
-    the template can see, because nothing else in u and v ever moves.
+    averages from K × K Gram matrices. A neuron is θ = (R⁺u, R⁺v, w), where the columns of R (M, r) span the orbit of
+    the template; no other part of u and v ever moves.
 
-    **Arguments:** `group` of order M, or its name; `template` x (M,).
+    **Arguments:**
+
+    - `group`: a group of order M, or its name.
+    - `template`: x (M,), not constant.
 
     >>> task = Template("Z5", [4.0, 1.0, 0.0, 0.0, 1.0])
     >>> task.problem
@@ -80,12 +87,12 @@ class Template:
 
     @cached_property
     def seen(self) -> Float[np.ndarray, "M r"]:
-        """E = orbit·R, so that ⟨u, a·x⟩ = (E R⁺u)[a]."""
+        """The matrix E = orbit·R, for which ⟨u, a·x⟩ = (E R⁺u)[a]."""
         return self.orbit @ self.basis
 
     @cached_property
     def tensor(self) -> Float[np.ndarray, "rr M"]:
-        """(2/M²) Σ_{a,b} E[a, p] E[b, q] (ab)·x, so that the first utility is ⟨(R⁺u ⊗ R⁺v) T, w⟩."""
+        """T = (2/M²) Σ_{a,b} E[a, p] E[b, q] (ab)·x, for which the first utility is ⟨(R⁺u ⊗ R⁺v) T, w⟩."""
         group: Any = self.group
         E, r = self.seen, self.basis.shape[1]
         inner = np.zeros((r, self.M, self.M))
@@ -95,21 +102,21 @@ class Template:
         return (2 / self.M**2) * np.einsum("pbs,bq->pqs", inner, E, optimize=True).reshape(r * r, self.M)
 
     def split(self, theta: Float[np.ndarray, "K P"]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """R⁺u (K, r), R⁺v (K, r) and w (K, M)."""
+        """Split θ into R⁺u (K, r), R⁺v (K, r) and w (K, M)."""
         r = self.basis.shape[1]
         return theta[:, :r], theta[:, r : 2 * r], theta[:, 2 * r :]
 
     def weights(self, theta: Float[np.ndarray, "K P"]) -> tuple[Rows, Rows, Rows]:
-        """u, v and w of every neuron, (K, M) each."""
+        """Return u, v and w of every neuron, (K, M) each."""
         cu, cv, w = self.split(theta)
         return cu @ self.basis.T, cv @ self.basis.T, w
 
     def theta(self, u: Rows, v: Rows, w: Rows) -> Float[np.ndarray, "K P"]:
-        """The neurons with these weights; what the template cannot see of u and v is dropped."""
+        """Return θ of neurons with given weights; the parts of u and v outside the template's orbit are dropped."""
         return np.concatenate([u @ self.basis, v @ self.basis, w], axis=1)
 
     def first_utility(self, theta: Float[np.ndarray, "K P"]) -> tuple[np.ndarray, np.ndarray]:
-        """U(θ; y) (K,) and its gradient (K, P) (AGF, eq. 63, on any group)."""
+        """Compute U(θ; y) (K,) and its gradient (K, P) (AGF, eq. 63, on any group)."""
         xp = theta.__array_namespace__()
         cu, cv, w = self.split(theta)
         K, r = cu.shape
@@ -119,14 +126,16 @@ class Template:
         return (dw * w).sum(1), xp.concat([du, dv, dw], axis=1)
 
     def features(self, theta: Float[np.ndarray, "K P"]) -> tuple[np.ndarray, ...]:
-        """[A; B] (2, K, M), their squares side by side (K, 2M), the means of those (K, 2), and w (K, M)."""
+        """Return [A; B] (2, K, M), their squares (K, 2M), the means of the squares (K, 2), and w (K, M)."""
         (K, _), (r, M) = theta.shape, (self.basis.shape[1], self.M)
         AB = theta[:, : 2 * r].reshape(K, 2, r).swapaxes(0, 1) @ self.seen.T
         squares = (AB * AB).swapaxes(0, 1).reshape(K, 2 * M)
         return AB, squares, squares.reshape(K, 2, M).mean(2), theta[:, 2 * r :]
 
     def overlap(self, theta: Float[np.ndarray, "K P"], others: tuple[np.ndarray, ...] | None = None) -> Any:
-        r"""E⟨f_i, Σ_j f_j⟩ (K,) and its gradient in θ_i (K, P); `others` are the `features` of the f_j, else all.
+        r"""Compute E⟨f_i, Σ_j f_j⟩ (K,) and its gradient in θ_i (K, P).
+
+        `others` are the `features` of the f_j; by default j runs over the same neurons.
 
         With A = E R⁺u, B = E R⁺v and ⟨·⟩ the mean over the group, E f_i f_j is ⟨w_i, w_j⟩ times
         ⟨A_i²A_j²⟩ + ⟨A_i²⟩⟨B_j²⟩ + ⟨B_i²⟩⟨A_j²⟩ + ⟨B_i²B_j²⟩ + 4⟨A_iA_j⟩⟨B_iB_j⟩, because A and B sum to zero.
@@ -143,7 +152,7 @@ class Template:
         return (G * gram).sum(1), theta.__array_namespace__().concat([d_c, gram @ z], axis=1)
 
     def hessian(self, theta: Float[np.ndarray, "K P"]) -> Float[np.ndarray, "K P K P"]:
-        """∇²L, with which flows are solved implicitly: blocks of one neuron, and of two through their overlap."""
+        """Compute ∇²L for implicit solvers: blocks of single neurons, and of pairs through their overlap."""
         (K, P), M, r, E = theta.shape, self.M, self.basis.shape[1], self.seen
         (A, B), squares, means, w = self.features(theta)
         swapped, squares = means[:, ::-1], squares.reshape(K, 2, M)
@@ -183,14 +192,14 @@ class Template:
 
     @cached_property
     def problem(self) -> Problem:
-        """The task for `predict` and `follow`; α² is half the expected squared norm of (u, v, w), as in Figure 6."""
+        """The `Problem` for `predict` and `follow`; α² is half of E‖(u, v, w)‖², as in Figure 6."""
         constant = float(self.template @ self.template) / 2
         r, M = self.basis.shape[1], self.M
 
         def cost(theta: np.ndarray) -> tuple[float, np.ndarray]:
             awake = np.abs(theta).max(1) > 0
             if not awake.all():
-                # A neuron at the origin has no gradient, and cost phases have many.
+                # Neurons at the origin have no gradient, and cost phases have many of them.
                 slope = np.zeros_like(theta)
                 value, slope[awake] = cost(theta[awake])
                 return value, slope
@@ -222,13 +231,13 @@ class Template:
         return group.real_components()
 
     def dominant(self, theta_bar: Float[np.ndarray, "K P"]) -> Int[np.ndarray, " K"]:
-        """The component (by its place in `components`) in which each neuron has most weight; labels for `predict`."""
+        """Return the index in `components` of the component with most weight, per neuron; labels for `predict`."""
         group: Any = self.group
         u, v, w = (isotypic_energies(group, part) for part in self.weights(theta_bar))
         return (u + v + w).argmax(1)
 
     def outputs(self, theta: Float[np.ndarray, "K P"]) -> Float[np.ndarray, "M M"]:
-        """The output averaged over the pairs with each product, moved back: row h is E[f | ab = h]."""
+        """Return the mean output for each product: row h is E[f | ab = h]."""
         group: Any = self.group
         cu, cv, w = self.split(theta)
         A, B = cu @ self.seen.T, cv @ self.seen.T
@@ -237,7 +246,7 @@ class Template:
         return (cross + squares[:, None]).T @ w
 
     def power(self, theta: Float[np.ndarray, "K P"]) -> Float[np.ndarray, " C"]:
-        """The share of each component of the template that the outputs hold, 0 before and 1 after it is learned."""
+        """Return the share of each component of the template in the outputs: 0 before it is learned, 1 after."""
         F = self.outputs(theta)
         shares = []
         for component in self.components:
@@ -248,7 +257,7 @@ class Template:
 
     @cached_property
     def order(self) -> tuple[IrrepUtility, ...]:
-        r"""The components in the order in which they should be learned: by decreasing utility.
+        r"""The components in the predicted order of learning: by decreasing utility.
 
         $$U^*_\rho = \sqrt{\tfrac{4}{27 M^3 d}}\,\sigma_1(\hat x(\rho))^3 \;\text{(real)}, \qquad
           \sqrt{\tfrac{2}{27 M^3 d}}\,\sigma_1^3 \;\text{(complex, quaternionic)}$$
@@ -256,20 +265,20 @@ class Template:
         On Z/p this is AGF's √(2/27p³)|x̂[ξ]|³. Beyond the paper: U = (2/M³) Σ_ρ d_ρ tr(x̂* v̂ x̂* û ŵ* x̂), bounded by the
         largest singular value of x̂ three times and attained by rank-one û, v̂, ŵ.
 
-        >>> [one.label for one in Template("Z7", np.eye(7)[0] + np.eye(7)[1]).order]
+        >>> [component.label for component in Template("Z7", np.eye(7)[0] + np.eye(7)[1]).order]
         ['±1', '±2', '±3']
         """
         group: Any = self.group
         blocks = fourier(group, self.template)
         energies = isotypic_energies(group, self.template)
-        found = []
+        utilities = []
         for component, energy in zip(self.components, energies, strict=True):
             if component.is_trivial or energy < 1e-12 * energies.sum():
                 continue
             sigma = float(np.linalg.svd(blocks[component.irreps[0]], compute_uv=False)[0])
             factor = 4.0 if component.kind == "real" else 2.0
             U = np.sqrt(factor / (27 * self.M**3 * component.dim)) * sigma**3
-            found.append(
+            utilities.append(
                 IrrepUtility(component.label, component.dim, component.kind, sigma, float(U), float(energy) / 2)
             )
-        return tuple(found[i] for i in canonical.descending(np.array([one.utility for one in found])))
+        return tuple(utilities[i] for i in canonical.descending(np.array([item.utility for item in utilities])))
