@@ -1,1 +1,1 @@
-"""Every number the README quotes, each a ratio to what a user would otherwise run, measured in one process."""
+"""The benchmarks behind every number in the README, each compared with the alternative that a user would run."""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--only NAME]`: run, print a table, merge into results.json."""
+"""`python -m benchmarks [--only NAME]`: run benchmarks, print a table, update results.json and the README."""
 
 import argparse
 import importlib
@@ -20,13 +20,13 @@ OPEN, CLOSE = "<!-- benchmarks -->", "<!-- /benchmarks -->"
 
 
 def registry() -> dict[str, Callable[[], dict]]:
-    """Every public function of the modules here, by name; each is one benchmark."""
-    found: dict[str, Callable[[], dict]] = {}
+    """Return all benchmarks by name: the public functions of the modules in this package."""
+    functions: dict[str, Callable[[], dict]] = {}
     for module in pkgutil.iter_modules(benchmarks.__path__):
         if not module.name.startswith("_"):
             loaded = importlib.import_module(f"benchmarks.{module.name}")
-            found |= {name: getattr(loaded, name) for name in loaded.__all__}
-    return found
+            functions |= {name: getattr(loaded, name) for name in loaded.__all__}
+    return functions
 
 
 def met(entry: dict) -> str:
@@ -37,7 +37,7 @@ def met(entry: dict) -> str:
 
 
 def readme_table(results: dict[str, dict]) -> str:
-    """The table that the README quotes, between its two markers."""
+    """Return the README's table of benchmarks, with the two markers around it."""
     lines = ["| benchmark | measured | target | compared with |", "|---|---|---|---|"]
     for name, entry in sorted(results.items()):
         sign = "≥" if entry["better"] == "higher" else "≤"
@@ -61,7 +61,7 @@ def main() -> None:
     only = parser.parse_args().only
     known = registry()
     if only and only not in known:
-        parser.error(f"unknown benchmark {only!r}; there are {', '.join(sorted(known))}")
+        parser.error(f"unknown benchmark {only!r}; the benchmarks are {', '.join(sorted(known))}")
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     results = {name: entry for name, entry in results.items() if name in known}
     table = Table("benchmark", "value", "target", "met", "compared with")

@@ -1,4 +1,4 @@
-"""Timing on a noisy machine: alternate the contestants and keep the best of each."""
+"""Timing on a noisy machine: alternate the contestants and take the best time of each."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -6,11 +6,11 @@ from typing import Any
 
 
 class MissingData(Exception):
-    """A benchmark that needs large data sets did not find them; its last result stands."""
+    """Raised if the data sets of a benchmark are missing; results.json then keeps its last result."""
 
 
 def best_seconds(contestants: Mapping[str, Callable[[], Any]], rounds: int = 7) -> dict[str, float]:
-    """The fastest of `rounds` timings of each contestant, taken in turns after one warm-up call.
+    """Return the fastest of `rounds` timings of each contestant, taken in turns after one warm-up call.
 
     >>> sorted(best_seconds({"a": lambda: None, "b": lambda: None}, rounds=1))
     ['a', 'b']
@@ -29,7 +29,7 @@ def best_seconds(contestants: Mapping[str, Callable[[], Any]], rounds: int = 7) 
 def result(
     value: float, unit: str, better: str, target: float | None, baseline: tuple[str, float], **extra: Any
 ) -> dict[str, Any]:
-    """One benchmark's entry in results.json."""
+    """Return a benchmark's entry in results.json."""
     name, base = baseline
     return {
         "value": round(value, 4),

@@ -1,4 +1,4 @@
-"""CoGO: the loss without the table, optimizers without training, and the paper's longest figure."""
+"""CoGO: the loss from potentials, crafted optimizers against training, and the paper's longest figure."""
 
 import functools
 import time
@@ -14,7 +14,7 @@ __all__ = ["cogo_figure4_seconds", "cogo_loss_vs_table_d127_q512", "craft_vs_tra
 
 
 def cogo_loss_vs_table_d127_q512() -> dict:
-    """The loss of a solution with d = 127, q = 512 by monomial potentials, and by the residuals of all pairs."""
+    """The loss of a solution with d = 127, q = 512: monomial potentials against the residuals of all pairs."""
     d, q = 127, 512
     group, rng = groups.cyclic(d), np.random.default_rng(0)
     W, V = 0.1 * rng.standard_normal((2 * d, q)), 0.1 * rng.standard_normal((q, d))
@@ -29,7 +29,7 @@ def cogo_loss_vs_table_d127_q512() -> dict:
 
     apart = abs(cogo.potential_loss(solution) / table() - 1)
     if apart > 1e-12:
-        raise ValueError(f"the two losses differ by {apart:.1e}, relatively")
+        raise ValueError(f"the two losses have a relative difference of {apart:.1e}")
     calls = {
         "potentials": lambda: cogo.potential_loss(solution),
         "table": table,
@@ -54,7 +54,7 @@ def cogo_loss_vs_table_d127_q512() -> dict:
 
 
 def craft_vs_train_d71() -> dict:
-    """A zero-loss network for Z71 crafted, and one trained to loss 1e-4 on all pairs, compilation included."""
+    """Crafting a zero-loss network for Z71 against training to loss 1e-4 on all pairs, compilation included."""
     group = groups.cyclic(71)
     crafted = best_seconds({"craft": lambda: cogo.craft(group).weights})["craft"]
     loss = cogo.table_loss(*cogo.craft(group).weights, group)
@@ -84,7 +84,7 @@ def craft_vs_train_d71() -> dict:
 
 
 def cogo_figure4_seconds() -> dict:
-    """Figure 4: 5000 epochs at d = 23, q = 1024, 90 % of the pairs, its potentials recorded 100 times."""
+    """Figure 4: 5000 epochs at d = 23, q = 1024, 90 % of the pairs, with the potentials recorded 100 times."""
     split = tasks.group_task("Z23").split(fraction=0.9, seed=0)
     start = time.perf_counter()
     run = flow.train(

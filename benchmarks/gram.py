@@ -1,4 +1,4 @@
-"""Loss and gradient over a whole group table: Gram matrices against the dense table, float32, steady state."""
+"""Loss and gradient over a whole group table: Gram matrices against the dense table, float32, after compilation."""
 
 import statistics
 import time
@@ -21,7 +21,7 @@ ROUNDS, BURST = 25, 8
 
 
 def gram_vs_dense_d127_q512() -> dict:
-    """Z127, 512 hidden units: 16129 pairs that are never visited."""
+    """Z127, 512 hidden units, 16129 pairs; the Gram form visits none of them."""
     return _gram_vs_dense(127, 512, target=20.0)
 
 
@@ -31,11 +31,10 @@ def gram_vs_dense_d71_q512() -> dict:
 
 
 def _median_seconds(contestants: Mapping[str, Callable[[], Any]]) -> dict[str, float]:
-    """The median over rounds of each contestant's seconds per call, taken in turns, in bursts of calls.
+    """Return the median over rounds of each contestant's seconds per call, taken in turns, in bursts of calls.
 
-    Medians, because the dense table's temporaries are handed back to the system and faulted in again at most
-    calls but not at all; bursts after one call that does not count, because that one finds another contestant's
-    data in the caches.
+    Medians, because most calls of the dense table return its temporary arrays to the system and fault them in again,
+    but some do not. The first call of a burst does not count, because the caches hold another contestant's data.
     """
     seconds: dict[str, list[float]] = {name: [] for name in contestants}
     for _ in range(ROUNDS):
@@ -50,7 +49,7 @@ def _median_seconds(contestants: Mapping[str, Callable[[], Any]]) -> dict[str, f
 
 
 def _plain_loss(W: jax.Array, V: jax.Array, group: Group) -> jax.Array:
-    """The loss as one would write it: gather both embeddings of every pair, square, multiply, compare."""
+    """Compute the loss in the obvious way: gather both embeddings of every pair, square, multiply, compare."""
     M = group.order
     first, second = np.divmod(np.arange(M**2, dtype=np.int32), M)
     residual = (W[first] + W[M + second]) ** 2 @ V - jax.nn.one_hot(group.table.ravel(), M)
@@ -58,7 +57,7 @@ def _plain_loss(W: jax.Array, V: jax.Array, group: Group) -> jax.Array:
 
 
 def _products(W: jax.Array, V: jax.Array, H: jax.Array) -> tuple[jax.Array, ...]:
-    """The matrix products of the Gram form and nothing else: what it cannot be faster than."""
+    """Compute only the matrix products of the Gram form: a lower bound on its time."""
     M = V.shape[1]
     A, B = W[:M], W[M:]
     G_A, G_B, G_U = A.T @ A, B.T @ B, V @ V.T

@@ -1,4 +1,4 @@
-"""Ascents of Li₂'s energy by the thousand, and a census with Hessians, beside gradient ascent one start at a time."""
+"""A thousand ascents of Li₂'s energy, and a census with Hessians, against gradient ascent from one start at a time."""
 
 import time
 
@@ -15,7 +15,7 @@ STEPS = 200
 
 
 def _one_by_one(group: groups.Group, starts: int) -> float:
-    """Seconds per start of what one would write first: jax.grad of E over all pairs, compiled, one start at a time."""
+    """Return seconds per start of the obvious code: compiled jax.grad of E over all pairs, one start at a time."""
     M = group.order
     g, h = np.divmod(np.arange(M * M), M)
     labels = jnp.asarray(group.table[g, h])
@@ -42,7 +42,7 @@ def _one_by_one(group: groups.Group, starts: int) -> float:
 
 
 def li2_ascents_z101_seconds() -> dict:
-    """1000 ascents of E over the whole table of Z101 from random starts, until every one rests."""
+    """1000 ascents of E over the whole table of Z101 from random starts, until every ascent converges."""
     group = groups.cyclic(101)
     group.irreps()
     E, W = features.GroupEnergy(group), features.random_starts(group, 1000, seed=0)
@@ -59,7 +59,7 @@ def li2_ascents_z101_seconds() -> dict:
 
 
 def li2_census_s5_seconds() -> dict:
-    """A census of S5: 300 ascents, the component and energy of each, the Hessian of every end."""
+    """A census of S5: 300 ascents, the component and energy of each, the Hessian at every end point."""
     group = groups.symmetric(5)
     group.irreps()
     start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""What looking at a run through Li₂ costs, and how long its Figure 2 takes."""
+"""The cost of Li₂'s lens during a run, and the time of Figure 2."""
 
 import time
 from typing import Any
@@ -15,7 +15,7 @@ M, K, STEPS = 71, 2048, 100
 
 
 def li2_lenses_overhead() -> dict:
-    """A run with the lens every 10 steps over the same run without it, M = 71, K = 2048, compiled before."""
+    """Time of a run with the lens every 10 steps, relative to the run without it; M = 71, K = 2048, compiled."""
     split = tasks.group_task(f"Z{M}").split(fraction=0.4, seed=0)
     model = models.TwoLayer.init(jax.random.key(0), inputs=2 * M, width=K, outputs=M)
     optimizer = flow.Optimizer(name="adam", learning_rate=1e-3, weight_decay=2e-4)
@@ -45,7 +45,7 @@ def li2_lenses_overhead() -> dict:
 
 
 def li2_figure2_15seeds_seconds() -> dict:
-    """Figure 2 as in the paper: 15 seeds with weight decay and 15 without, 500 epochs, looked at every 5."""
+    """Figure 2 as in the paper: 15 seeds with weight decay and 15 without, 500 epochs, recorded every 5."""
     from firstlight.claims import Setting
     from firstlight.claims.li2.checks import grokking
 

@@ -6,7 +6,7 @@ __all__ = ["manifold_step_vs_naive"]
 
 
 def manifold_step_vs_naive() -> dict:
-    """Eq. 21 at p = 37, d_h = 512 in single precision, as printed with (HHᵀ)⁻¹, against ours; seconds per step."""
+    """Eq. 21 as printed, with (HHᵀ)⁻¹, against ours: p = 37, d_h = 512, single precision, seconds per step."""
     import jax
     import jax.numpy as jnp
     from threadpoolctl import threadpool_limits
@@ -31,7 +31,7 @@ def manifold_step_vs_naive() -> dict:
         "printed": lambda: printed(W).block_until_ready(),
         "firstlight": lambda: ours(W).block_until_ready(),
     }
-    # Both in the setting `simulate` uses: one LAPACK thread beside XLA's own.
+    # Both as in `simulate`: one LAPACK thread beside XLA's threads.
     with threadpool_limits(limits=1, user_api="blas"):
         seconds = best_seconds(contestants, rounds=25)
     return result(

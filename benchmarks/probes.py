@@ -1,4 +1,4 @@
-"""What a probed pass over a PyTorch model costs."""
+"""The cost of a probed pass over a PyTorch model."""
 
 from benchmarks._timing import best_seconds, result
 
@@ -45,7 +45,7 @@ def _probed(model, batches, **options):
 
 
 def probe_pass_vs_plain() -> dict:
-    """FACT, eNFA and AGOP by one random projection against forward and backward alone; the slower of two networks."""
+    """FACT, eNFA and AGOP by one random projection, relative to forward and backward; the slower of two networks."""
     ratios, extra = {}, {}
     for name, (model, batches) in {"perceptron": _perceptron(), "convolutional": _convolutional()}.items():
         contestants = {
@@ -65,7 +65,7 @@ def probe_pass_vs_plain() -> dict:
 
 
 def probe_vs_per_sample() -> dict:
-    """The same matrices from per-sample gradients of `torch.func`, for the perceptron; how many times slower."""
+    """How many times slower the same matrices are with per-sample gradients of `torch.func`, for the perceptron."""
     import torch
     from torch import nn
     from torch.func import functional_call, grad, vmap
@@ -90,14 +90,14 @@ def probe_vs_per_sample() -> dict:
                     hidden.append(layer(hidden[-1]))
             signs = torch.randint(0, 2, y.shape) * 2.0 - 1
             for function, second in ((loss, y), (projected, signs)):
-                found = vmap(grad(function), (None, 0, 0))(weights, x, second)
+                gradients = vmap(grad(function), (None, 0, 0))(weights, x, second)
                 for name, h in zip(names, hidden[::2], strict=False):
-                    # A sample's ∂W is δhᵀ, so that δ is its product with h/‖h‖².
+                    # The gradient of a sample is ∂W = δhᵀ, so δ = ∂W h/‖h‖².
                     delta = torch.einsum(
-                        "nkd,nd->nk", found[name], h / h.square().sum(1, keepdim=True).clamp_min(1e-30)
+                        "nkd,nd->nk", gradients[name], h / h.square().sum(1, keepdim=True).clamp_min(1e-30)
                     )
                     pulled = delta @ weights[name]
-                    totals[name, function.__name__] = (found[name].mean(0), pulled.T @ pulled)
+                    totals[name, function.__name__] = (gradients[name].mean(0), pulled.T @ pulled)
         return totals
 
     contestants = {"per sample": per_sample, "firstlight": lambda: _probed(model, batches, outputs=1)}

@@ -1,4 +1,4 @@
-"""Irreducible representations from a Cayley table alone."""
+"""Irreducible representations computed from a Cayley table."""
 
 import time
 
@@ -9,7 +9,7 @@ __all__ = ["irreps_s5_seconds"]
 
 
 def irreps_s5_seconds() -> dict:
-    """All irreps of S5 (order 120), from its table, beside the eigen-decomposition of one 120×120 matrix."""
+    """All irreps of S5 (order 120) from its table, against one eigendecomposition of a 120×120 matrix."""
     import numpy as np
 
     table = groups.symmetric(5).table

@@ -1,4 +1,4 @@
-"""RFM against PyPI's xrfm on the same rows, and one solve against scikit-learn's KernelRidge."""
+"""RFM against the package xrfm on the same rows, and one solve against scikit-learn's KernelRidge."""
 
 import json
 import os
@@ -13,13 +13,13 @@ __all__ = ["rfm_solve_vs_kernel_ridge", "rfm_vs_xrfm_digits", "rfm_vs_xrfm_n5000
 
 ROUNDS = 3
 UPDATES = 5
-"""Of M at most, by both: xrfm's default."""
+"""Largest number of updates of M, the same for both: xrfm's default."""
 
 TOL = 0.2
-"""Ours stops where M changes by less than this share; chosen on UCI sets (`docs/rfm.md`), not on these."""
+"""firstlight stops when M changes by less than this fraction, chosen on UCI sets (`docs/rfm.md`), not on these data."""
 
 TEST_ROWS = 20_000
-"""Of regression: so many tell the R² of two fits apart to 0.0003; 2000 rows, to 0.001."""
+"""Test rows of the regression: 20,000 rows resolve differences in R² of 0.0003, 2000 rows only of 0.001."""
 
 
 def _digits(seed: int):
@@ -51,7 +51,7 @@ DATA: dict[str, Callable] = {
 
 
 def _fit_xrfm(data: str, seed: int, solver: str | None) -> tuple[dict[str, float], float]:
-    """Its own defaults; it must be given validation rows besides."""
+    """Fit xrfm with its own defaults; xrfm also needs validation rows."""
     import numpy as np
     import torch
     from xrfm import xRFM
@@ -87,7 +87,7 @@ def _fit_xrfm(data: str, seed: int, solver: str | None) -> tuple[dict[str, float
 
 
 def _fit_ours(data: str, seed: int, tol: float) -> tuple[dict[str, float], float]:
-    """The same training rows, kernel, ridge, update and largest number of updates."""
+    """Fit firstlight with the same training rows, kernel, ridge, update and largest number of updates."""
     from firstlight.rfm import RFMClassifier, RFMRegressor
 
     X, y, _, _, X_test, y_test = DATA[data](seed)
@@ -108,24 +108,24 @@ def _fit_ours(data: str, seed: int, tol: float) -> tuple[dict[str, float], float
 
 
 def _in_parts(predict: Callable, X):
-    """Predictions that take less memory than the fit did."""
+    """Predict in blocks of rows, so that predictions take less memory than the fit."""
     import numpy as np
 
     return np.concatenate([predict(X[start : start + 2000]) for start in range(0, len(X), 2000)])
 
 
 def _timed(call: Callable, rows: int) -> dict[str, float]:
-    """Seconds on the clock, and of the processors: on a busy machine those are the fairer comparison.
+    """Return wall-clock seconds and processor seconds; the latter are the fairer comparison on a busy machine.
 
-    Both have fitted 200 rows before, so that what a library does once in a process does not count; of few rows, which
-    take less time than memory does to come from the system, the best of three fits is taken.
+    Each library has already fitted 200 rows, so that work done once per process does not count. Below 2000 rows a fit
+    takes less time than the allocation of memory, so the best of three fits counts.
     """
-    found = []
+    fits = []
     for _ in range(3 if rows < 2000 else 1):
         start, spent = time.perf_counter(), time.process_time()
         call()
-        found.append({"seconds": time.perf_counter() - start, "processor": time.process_time() - spent})
-    return min(found, key=lambda one: one["seconds"])
+        fits.append({"seconds": time.perf_counter() - start, "processor": time.process_time() - spent})
+    return min(fits, key=lambda fit: fit["seconds"])
 
 
 def _score(classify: bool, predicted, y) -> float:
@@ -144,7 +144,7 @@ CONTESTANTS: dict[str, Callable[[str, int], tuple[dict[str, float], float]]] = {
 
 
 def _alone(name: str, data: str, seed: int) -> dict[str, float]:
-    """One fit in a process of its own, which has a peak of memory of its own."""
+    """Run one fit in its own process, to measure its peak memory."""
     words = [sys.executable, "-m", "benchmarks.rfm", name, data, str(seed)]
     done = subprocess.run(
         words, capture_output=True, text=True, check=True, env=os.environ | {"PYTHONWARNINGS": "ignore"}
@@ -153,14 +153,14 @@ def _alone(name: str, data: str, seed: int) -> dict[str, float]:
 
 
 def _versus(data: str) -> dict:
-    """The fastest fit of each on data drawn, or split, anew each round; scores are means over the rounds."""
-    found = {name: [] for name in CONTESTANTS}
+    """Compare the fastest fits on data drawn or split again in each round; scores are means over the rounds."""
+    rounds = {name: [] for name in CONTESTANTS}
     for seed in range(ROUNDS):
-        for name, fits in found.items():
+        for name, fits in rounds.items():
             fits.append(_alone(name, data, seed))
     ours, longer, default, cholesky = (
         min(fits, key=lambda fit: fit["seconds"]) | {"score": sum(fit["score"] for fit in fits) / ROUNDS}
-        for fits in found.values()
+        for fits in rounds.values()
     )
     return result(
         ours["seconds"] / default["seconds"],

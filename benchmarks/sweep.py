@@ -1,4 +1,4 @@
-"""A sweep against what one would do without it: a script that starts a process per point."""
+"""A sweep against a script that starts one process per point."""
 
 import json
 import subprocess
@@ -32,8 +32,8 @@ assert record.status == "finished", record.message
 _ALL = """
 import json, sys
 from firstlight.sweeps import run_sweep, sweep_from_mapping
-found = run_sweep(sweep_from_mapping(json.loads(sys.argv[1])), sys.argv[2], jobs=int(sys.argv[3]), progress="off")
-assert set(found.frame.status) == {"finished"}, found
+result = run_sweep(sweep_from_mapping(json.loads(sys.argv[1])), sys.argv[2], jobs=int(sys.argv[3]), progress="off")
+assert set(result.frame.status) == {"finished"}, result
 """
 
 

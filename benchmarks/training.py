@@ -1,4 +1,4 @@
-"""The training engine against the matrix products it contains, against PyTorch, and many seeds against one by one."""
+"""The training engine against its matrix products alone, against PyTorch, and many seeds against separate runs."""
 
 import functools
 import time
@@ -28,7 +28,7 @@ def _problem() -> tuple[tasks.Split, models.TwoLayer]:
 
 
 def _our_steps() -> Any:
-    """Five training steps as `flow.train` runs them, ready to call."""
+    """Return a function that runs five training steps as `flow.train` does."""
     import equinox as eqx
 
     split, model = _problem()
@@ -48,7 +48,7 @@ def _our_steps() -> Any:
 
 
 def _plain_steps() -> Any:
-    """The same steps as one would write them in JAX: gather, autodiff, optax, jit."""
+    """Return the same steps in plain JAX: gather, autodiff, optax, jit."""
     split, model = _problem()
     rows, y = jnp.asarray(split.train_inputs.rows), jnp.asarray(split.train_targets)
     optimizer = optax.chain(optax.add_decayed_weights(2e-4), optax.adam(1e-3))
@@ -73,7 +73,7 @@ def _plain_steps() -> Any:
 
 
 def dense_step_vs_gemm() -> dict:
-    """The fraction of the GEMM rate at which a whole training step runs (three products of n·K·M each)."""
+    """The speed of a whole training step as a fraction of the GEMM rate (three products of n·K·M each)."""
     split, model = _problem()
     n = len(split.train)
     rng = np.random.default_rng(0)
@@ -104,7 +104,7 @@ def dense_step_vs_gemm() -> dict:
 
 
 class _TorchNet:
-    """The same network, loss and Adam as one would write them in PyTorch, eager."""
+    """The same network, loss and Adam in plain PyTorch, eager mode."""
 
     def __init__(self, split: tasks.Split, model: models.TwoLayer) -> None:
         import torch
@@ -147,7 +147,7 @@ def dense_step_vs_torch() -> dict:
 
 
 def vmap15_vs_loop() -> dict:
-    """Fifteen seeds in one call against fifteen separate runs, each compiling its own, M = 23, K = 256."""
+    """Fifteen seeds in one call against fifteen separate runs that each compile; M = 23, K = 256."""
     task, steps, seeds = tasks.group_task("Z23"), 200, range(15)
     make = functools.partial(models.TwoLayer.init, inputs=46, width=256, outputs=23)
 
@@ -179,7 +179,7 @@ def vmap15_vs_loop() -> dict:
 
 
 def grok_z71_seconds() -> dict:
-    """Z71 to 99 % test accuracy, compilation included, beside PyTorch checking as often (every 10 epochs)."""
+    """Seconds to 99 % test accuracy on Z71, compilation included, against PyTorch; both check every 10 epochs."""
     split, model = _problem()
     programs.cache_clear()
     start = time.perf_counter()

@@ -1,6 +1,6 @@
-"""When will your own network learn its features? AGF's answer, beside gradient flow from the same start.
+"""When will your own network learn its features? AGF's prediction, beside gradient flow from the same weights.
 
-Run it with `python examples/agf_your_network.py`; it prints both staircases and, given a path, saves the picture there.
+Run `python examples/agf_your_network.py [PATH]`. It prints both staircases and saves the figure to the path, if given.
 """
 
 import sys
@@ -12,7 +12,7 @@ from firstlight.theories import agf
 
 
 def main(path: str | None = None) -> float:
-    """The distance of gradient flow from the predicted staircase."""
+    """Return the distance between gradient flow and the predicted staircase."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 5))
     y = np.stack([3.0 * np.tanh(X[:, 0]), np.tanh(X[:, 1])], axis=1)

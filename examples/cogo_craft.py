@@ -1,6 +1,6 @@
-"""Craft a network that computes a group, start training from it, and read what training left of it.
+"""Craft a network that computes a group product, train it further, and list the structure that remains.
 
-Run: python examples/cogo_craft.py
+Run `python examples/cogo_craft.py`.
 """
 
 import jax.numpy as jnp
@@ -10,15 +10,15 @@ from firstlight.theories import cogo
 
 
 def main() -> None:
-    """Crafted losses for three groups, then a crafted network as initialisation."""
+    """Print the losses of crafted networks for four groups, then train from a crafted network."""
     for name in ("Z11", "Z12", "Z4xZ6"):
         group = groups.parse(name)
         optimizer = cogo.craft(group)
         W, V = optimizer.weights
-        print(f"{name}: {optimizer.order} nodes, loss {cogo.table_loss(W, V, group):.0e}")
+        print(f"{name}: {optimizer.order} hidden units, loss {cogo.table_loss(W, V, group):.0e}")
     group = groups.parse("S3")
     W, V = cogo.craft_any(group)
-    print(f"S3: {W.shape[1]} nodes, loss {cogo.table_loss(W, V, group):.0e}")
+    print(f"S3: {W.shape[1]} hidden units, loss {cogo.table_loss(W, V, group):.0e}")
 
     group = groups.parse("Z11")
     mixed = cogo.craft(group, "F4+F6", seed=0)

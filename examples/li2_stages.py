@@ -1,6 +1,6 @@
-"""Train a small network on the symmetric group S4, watch it grok, and see where its three stages lie.
+"""Train a small network on the symmetric group S4, watch it grok, and locate the three stages of grokking.
 
-Run it with `python examples/li2_stages.py`; it takes some ten seconds.
+Run `python examples/li2_stages.py`. It takes about ten seconds.
 """
 
 from firstlight import groups, plots, runs

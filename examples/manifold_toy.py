@@ -1,6 +1,6 @@
-"""A two-weight network memorises one sample, then slides down the norm along the curve of zero loss.
+"""A network with two weights memorises one sample, then reduces its norm along the curve of zero loss.
 
-Run it with `python examples/manifold_toy.py`; it prints a table and, given a path, saves the picture there.
+Run `python examples/manifold_toy.py [PATH]`. It prints a table and saves the figure to the path, if given.
 """
 
 import sys
@@ -16,7 +16,7 @@ START = np.array([3.0, 0.1])
 
 
 def main(path: str | None = None) -> float:
-    """The largest distance between training and the constrained flow after the first transient."""
+    """Return the largest distance between training and the constrained flow after the initial transient."""
     zero_set = manifold.ZeroLossSet(lambda w: w[0] * w[1] - 1.0, START)
     times = np.linspace(0.0, 2.0 / LAM, 41)
     trained = manifold.decay_flow(zero_set, START, LAM, times).params
@@ -34,7 +34,7 @@ def main(path: str | None = None) -> float:
             figure.Series("constrained flow", *ideal.T, style="points"),
             figure.Series("zero loss", curve, 1 / curve, style="dashed"),
         ]
-        shown = figure.curves(series, x="w₁", y="w₂", title="Down the norm along w₁w₂ = 1")
+        shown = figure.curves(series, x="w₁", y="w₂", title="Norm minimisation along w₁w₂ = 1")
         print(plots.save(shown, path))
     return float(np.linalg.norm(trained - ideal, axis=1)[5:].max())
 

@@ -1,6 +1,6 @@
-"""A perceptron learns digits; a watch says of each of its layers when it has become what the loss asks for.
+"""A perceptron learns digits; `probes.Watch` reports when each layer has converged to the features of its loss.
 
-Run it with `python examples/probe_digits.py`; it prints a table and, given a path, saves the picture there. It needs
+Run `python examples/probe_digits.py [PATH]`. It prints a table and saves the figure to the path, if given. It needs
 PyTorch.
 """
 
@@ -16,7 +16,7 @@ EPOCHS = 300
 
 
 def main(path: str | None = None) -> float:
-    """FACT's alignment with the first layer's features at the end of training."""
+    """Return the alignment of FACT with the first layer's features at the end of training."""
     torch.manual_seed(0)
     images = digits().first(512)
     x, y = torch.from_numpy(images.X), nn.functional.one_hot(torch.from_numpy(images.labels)).float()

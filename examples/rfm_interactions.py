@@ -1,8 +1,10 @@
-"""Which columns act together? A table with a known answer, and what the learned metric says.
+"""Which columns interact? A table with a known answer, and the metric that RFM learns from it.
 
-Friedman's function is y = 10 sin(πx₀x₁) + 20(x₂ − ½)² + 10x₃ + 5x₄ plus noise: x₀ and x₁ interact, x₂ bends, x₃ and x₄
-add, and five more columns do nothing. Run it with `python examples/rfm_interactions.py`; it prints what was found and,
-given a path, saves the picture there.
+Friedman's function is y = 10 sin(πx₀x₁) + 20(x₂ − ½)² + 10x₃ + 5x₄ plus noise. The columns x₀ and x₁ interact, x₂
+enters as a square, x₃ and x₄ linearly, and five more columns have no effect.
+
+Run `python examples/rfm_interactions.py [PATH]`. It prints the importances and the strongest interaction, and saves the
+figure to the path, if given.
 """
 
 import sys
@@ -16,19 +18,19 @@ from firstlight.rfm import RFMRegressor
 
 
 def interactions(model: RFMRegressor, X: np.ndarray, step: float = 0.2) -> np.ndarray:
-    """Mean |mixed second difference| of the fitted function over the rows, for each pair of columns (d, d)."""
+    """Return the mean absolute mixed second difference of the fitted function for each pair of columns (d, d)."""
     d = X.shape[1]
-    found = np.zeros((d, d))
+    strengths = np.zeros((d, d))
     for i in range(d):
         for j in range(i):
             moved = [X + step * (a * np.eye(d)[i] + b * np.eye(d)[j]) for a, b in ((1, 1), (1, -1), (-1, 1), (-1, -1))]
             f = [model.predict(rows) for rows in moved]
-            found[i, j] = found[j, i] = np.mean(np.abs(f[0] - f[1] - f[2] + f[3])) / (4 * step**2)
-    return found
+            strengths[i, j] = strengths[j, i] = np.mean(np.abs(f[0] - f[1] - f[2] + f[3])) / (4 * step**2)
+    return strengths
 
 
 def main(path: str | None = None) -> tuple[float, float, tuple[int, int]]:
-    """R² of RFM and of the plain kernel on new rows, and the pair that interacts most."""
+    """Return R² of RFM and of the plain kernel on new rows, and the pair of columns that interacts most."""
     X, y = make_friedman1(500, n_features=10, noise=1.0, random_state=0)
     new = make_friedman1(1000, n_features=10, noise=1.0, random_state=1)
     model, plain = RFMRegressor().fit(X, y), RFMRegressor(update=None).fit(X, y)

@@ -1,4 +1,4 @@
-"""BLAS keeps to one thread as long as anybody wants it so, and has its own again afterwards."""
+"""BLAS has one thread while any caller holds the limit, and its own number of threads afterwards."""
 
 from contextlib import ExitStack
 

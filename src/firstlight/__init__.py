@@ -1,6 +1,6 @@
 """A laboratory for how neural networks come to learn features.
 
-Subpackages load when first touched, so ``import firstlight`` costs nothing:
+Subpackages load on first use, so ``import firstlight`` is fast:
 
 >>> import firstlight
 >>> firstlight.groups.cyclic(5).order

@@ -1,8 +1,8 @@
 """Bases, signs and orders that depend on the mathematics alone, on every processor.
 
-LAPACK returns *some* basis of a degenerate eigenspace, *some* sign of a simple eigenvector, and `argmax` the entry that
-rounding made largest: another kernel of the same BLAS chooses differently. What reaches a draw, a name or a figure goes
-through this module first.
+LAPACK returns *some* basis of a degenerate eigenspace and *some* sign of a simple eigenvector. `argmax` returns the
+entry that rounding made largest. Another kernel of the same BLAS chooses differently. Arrays that reach a random draw,
+a name or a figure therefore go through this module first.
 """
 
 import math
@@ -12,14 +12,14 @@ import numpy as np
 from jaxtyping import Float, Inexact, Int, Shaped
 
 TOLERANCE = 1e-10
-"""Two float64 numbers are equal up to rounding if they differ by less than this part of the largest."""
+"""Two float64 numbers are equal up to rounding if they differ by less than this fraction of the largest."""
 
 
 def first_large(sizes: Shaped[np.ndarray, "*any"]) -> int:
-    """Return the place, in C order, of the first entry that is at least 1/π of the largest.
+    """Return the index, in C order, of the first entry that is at least 1/π of the largest.
 
-    Entries that are equal in exact arithmetic do not compete, as they would in `argmax`. The bound is transcendental,
-    so no ratio of algebraic numbers, such as entries of characters, lies on it.
+    Rounding cannot choose between entries that are equal in exact arithmetic, as it does in `argmax`. The bound is
+    transcendental, so no ratio of algebraic numbers, such as entries of characters, lies on the bound.
 
     >>> first_large(np.array([0.1, 0.5, 0.5 + 1e-16]))
     1
@@ -28,11 +28,11 @@ def first_large(sizes: Shaped[np.ndarray, "*any"]) -> int:
 
 
 def basis(Q: Inexact[np.ndarray, "n r"]) -> Inexact[np.ndarray, "n r"]:
-    r"""Return the canonical orthonormal basis of the space that the orthonormal columns of Q span.
+    r"""Return the canonical orthonormal basis of the column space of Q, whose columns are orthonormal.
 
-    It is Gram–Schmidt on columns of the projector $P = QQ^*$, which depends on the space alone. Each step takes the
-    first column of which a large part is left (`first_large`), so that rounding decides nothing and is not amplified.
-    Column k has a positive entry in the row of its pivot, in which all later columns are zero.
+    The method is Gram–Schmidt on columns of the projector $P = QQ^*$, which depends on the space alone. Each step takes
+    the first column with a large residual (`first_large`), so that rounding neither decides nor is amplified.
+    Column k has a positive entry in its pivot row. All later columns are zero in that row.
 
     >>> turn = np.array([[0.6, -0.8], [0.8, 0.6]])
     >>> basis(np.eye(3)[:, 1:] @ turn).round(12) + 0.0
@@ -48,7 +48,10 @@ def eigh(
 ) -> tuple[Float[np.ndarray, " n"], Inexact[np.ndarray, "n n"]]:
     """Return `np.linalg.eigh(A)` with the canonical `basis` of every eigenspace.
 
-    **Arguments:** `A` Hermitian; eigenvalues closer than `tolerance` times the largest share an eigenspace.
+    **Arguments:**
+
+    - `A`: a Hermitian matrix, (n, n).
+    - `tolerance`: eigenvalues closer than `tolerance` times the largest share an eigenspace.
 
     >>> eigh(np.diag([1.0, 2.0, 1.0]))[1]
     array([[1., 0., 0.],
@@ -64,9 +67,9 @@ def eigh(
 def svd(
     A: Inexact[np.ndarray, "m n"], tolerance: float = TOLERANCE
 ) -> tuple[Inexact[np.ndarray, "m r"], Float[np.ndarray, " r"], Inexact[np.ndarray, "r n"]]:
-    """Return the reduced SVD U, s, V* in which the vectors of equal singular values are the canonical `basis` in V.
+    """Return the reduced SVD U, s, V* with the canonical `basis` in V for each set of equal singular values.
 
-    Vectors of singular values that are zero stay as LAPACK returns them: leave them out.
+    Vectors of zero singular values stay as LAPACK returns them, so callers should ignore these vectors.
 
     >>> U, s, Vt = svd(np.array([[0.0, 2.0], [-2.0, 0.0]]))
     >>> (U + 0.0).tolist(), Vt.tolist()
@@ -92,7 +95,7 @@ def orthogonal(rng: np.random.Generator, rows: int, columns: int) -> Float[np.nd
 
 
 def descending(values: Float[np.ndarray, " n"], tolerance: float = TOLERANCE) -> Int[np.ndarray, " n"]:
-    """Return the places of `values`, the largest first; those equal up to rounding keep their order.
+    """Return the indices that sort `values` in descending order; values equal up to rounding keep their order.
 
     >>> descending(np.array([1.0, 2.0, 1.0 + 1e-15])).tolist()
     [1, 0, 2]
@@ -104,9 +107,12 @@ def descending(values: Float[np.ndarray, " n"], tolerance: float = TOLERANCE) ->
 
 
 def argmin(values: Float[np.ndarray, " n"], size: float | None = None) -> int:
-    """Return the place of the first of the values that equal the least up to rounding.
+    """Return the index of the first value that equals the minimum up to rounding.
 
-    **Arguments:** `size` of the terms from which the values were computed, |least| by default.
+    **Arguments:**
+
+    - `values`: the numbers to compare, (n,).
+    - `size`: size of the terms from which `values` were computed; by default the absolute value of the minimum.
 
     >>> argmin(np.array([2.0, 1.0 + 1e-15, 1.0, np.inf]))
     1
@@ -116,13 +122,13 @@ def argmin(values: Float[np.ndarray, " n"], size: float | None = None) -> int:
 
 
 def _turn(Q: Inexact[np.ndarray, "n r"]) -> Inexact[np.ndarray, "r r"]:
-    """The unitary W for which QW is the canonical basis; row j of Q̄ holds the coordinates of P's column j."""
+    """Return the unitary W for which QW is the canonical basis; row j of Q̄ holds the coordinates of P's column j."""
     rows, count = Q.conj(), Q.shape[1]
     left = (np.abs(rows) ** 2).sum(1)
     W = np.zeros((count, count), dtype=Q.dtype, order="F")
     for k in range(count):
         w, taken = rows[first_large(left)], W[:, :k]
-        for _ in range(2):  # once more, as what is left of a column may be small
+        for _ in range(2):  # a second pass, because the residual of a column may be small
             w = w - taken @ (w.conj() @ taken).conj()
         W[:, k] = w / np.linalg.norm(w)
         # At least (r − k)/n is left of some column, far above the rounding of this difference.
@@ -131,7 +137,7 @@ def _turn(Q: Inexact[np.ndarray, "n r"]) -> Inexact[np.ndarray, "r r"]:
 
 
 def _clusters(values: Float[np.ndarray, " n"], tolerance: float) -> list[slice]:
-    """Runs of equal numbers in a sorted array."""
+    """Return one slice per run of equal numbers in a sorted array."""
     if not len(values):
         return []
     size = np.abs(values[np.isfinite(values)]).max(initial=0.0)

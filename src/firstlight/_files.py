@@ -1,4 +1,4 @@
-"""Files around the records: written so that a reader finds the old or the new one, and where data are found."""
+"""Atomic file writes, and the folder with large data."""
 
 import os
 import tempfile
@@ -6,7 +6,9 @@ from pathlib import Path
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> Path:
-    """Write `content` beside `path`, flush it to disk, then rename over `path`; creates missing folders.
+    """Write `content` to `path` so that readers see the old or the new file, never a part of one.
+
+    The content goes to a temporary file in the same folder, is flushed to disk and renamed. Missing folders are made.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -33,11 +35,11 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> Path:
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:
-    """Flush the names in a folder to disk, so that a rename survives a power cut."""
+    """Flush a folder's entries to disk, so that a rename survives a power cut."""
     try:
         descriptor = os.open(folder, os.O_RDONLY)
     except PermissionError:
-        if os.name == "nt":  # Windows opens no folders, and writes names through by itself
+        if os.name == "nt":  # Windows cannot open folders, and flushes their entries itself
             return
         raise
     try:
@@ -47,11 +49,11 @@ def sync_folder(folder: str | os.PathLike[str]) -> None:
 
 
 DATA_VARIABLE = "FIRSTLIGHT_DATA"
-"""The environment variable that names the folder with large data."""
+"""Environment variable with the path of the folder for large data."""
 
 
 def data_directory(given: str | os.PathLike[str] | None = None) -> Path | None:
-    """The folder with large data: the one given, else that of `FIRSTLIGHT_DATA`, else None; `~` is the home.
+    """Return the folder with large data: `given`, else the value of `FIRSTLIGHT_DATA`, else None; expand `~`.
 
     >>> data_directory("data").name
     'data'

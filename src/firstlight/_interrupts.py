@@ -1,9 +1,9 @@
-"""A request to stop (Ctrl-C or SIGTERM) that outlives the exception it was raised as.
+"""Requests to stop (Ctrl-C or SIGTERM) that survive a swallowed KeyboardInterrupt.
 
 Python raises KeyboardInterrupt wherever the main thread happens to be. Inside a callback of JAX or of the garbage
 collector the exception is printed, or turned into another error, and the request is lost. The command line therefore
-notes each signal here, and long work calls `check` between its units: training chunks, claims, points, fits.
-Without the command line nothing is noted, and Ctrl-C stays Python's own.
+notes each signal here. Long work calls `check` between training chunks, claims, sweep points and fits.
+Outside the command line no signal is noted, and Ctrl-C works as usual in Python.
 """
 
 import contextlib
@@ -17,7 +17,14 @@ from contextlib import contextmanager
 
 
 class _Request:
-    """The signal received; `owed` until its KeyboardInterrupt was raised; `sections` that must not be cut open."""
+    """The request to stop.
+
+    **Attributes:**
+
+    - `number`: the signal received, or None.
+    - `owed`: whether its KeyboardInterrupt still has to be raised.
+    - `sections`: the number of open `deferred` sections, which must not be interrupted.
+    """
 
     def __init__(self) -> None:
         self.number: int | None = None
@@ -29,12 +36,12 @@ _REQUEST = _Request()
 
 
 def requested() -> int | None:
-    """The number of the signal that asked this process to stop, or None."""
+    """Return the number of the signal that asked this process to stop, or None."""
     return _REQUEST.number
 
 
 def check() -> None:
-    """Raise KeyboardInterrupt if this process was asked to stop, also where an earlier exception was swallowed.
+    """Raise KeyboardInterrupt if this process was asked to stop, even if an earlier exception was swallowed.
 
     >>> check()
     """
@@ -47,7 +54,7 @@ def check() -> None:
 def deferred() -> Iterator[None]:
     """Finish a short section, such as a write to the store, before KeyboardInterrupt is raised.
 
-    Only the main thread is interrupted by signals, so sections of other threads count for nothing.
+    Signals interrupt only the main thread, so sections of other threads are not counted.
     """
     counts = threading.current_thread() is threading.main_thread()
     _REQUEST.sections += counts
@@ -60,38 +67,38 @@ def deferred() -> Iterator[None]:
 
 
 def note(number: int) -> None:
-    """Remember a signal without raising anything."""
+    """Remember a signal without raising an exception."""
     if _REQUEST.number is None:
         _REQUEST.number, _REQUEST.owed = number, True
 
 
 def deliver(safe: bool = True) -> None:
-    """Raise KeyboardInterrupt for the signal noted, unless it was raised before or a section defers it."""
+    """Raise KeyboardInterrupt for the noted signal, unless already raised or deferred by a section."""
     if _REQUEST.owed and safe:
         check()
 
 
 def swallowed() -> None:
-    """Say that the exception was lost, so that `deliver` raises it again."""
+    """Record that the exception was lost, so that `deliver` raises it again."""
     _REQUEST.owed = _REQUEST.number is not None
 
 
 def owed() -> bool:
-    """Whether a signal was noted whose KeyboardInterrupt has not been raised yet."""
+    """Return whether a noted signal still has to raise its KeyboardInterrupt."""
     return _REQUEST.owed
 
 
 def forget() -> None:
-    """Begin without a request."""
+    """Clear the request."""
     _REQUEST.__init__()
 
 
 @contextmanager
 def children_ignore_ctrl_c() -> Iterator[None]:
-    """Start processes that Ctrl-C does not reach from their first instruction on.
+    """Block Ctrl-C in the processes started inside this section, from their first instruction on.
 
-    A blocked signal stays blocked across `exec`, so a child prints no traceback even while Python starts in it.
-    Here the signal reaches another thread, or waits until the end of the section.
+    A blocked signal stays blocked across `exec`, so a child prints no traceback even while its Python starts.
+    In this process the signal reaches another thread, or waits until the end of the section.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -104,7 +111,7 @@ def children_ignore_ctrl_c() -> Iterator[None]:
 
 
 def follow(parent: int) -> None:
-    """Leave Ctrl-C to the process `parent`, and end when it ends, however it ends."""
+    """Ignore Ctrl-C, which `parent` handles, and exit when `parent` exits for whatever reason."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if sys.platform == "linux":
         import ctypes

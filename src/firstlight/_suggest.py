@@ -7,18 +7,18 @@ _LONGEST = 100
 
 
 def closest(name: str, known: Iterable[str], cutoff: float = 0.6) -> str:
-    """The known name that is most like the given one, or nothing when none is alike.
+    """Return the known name closest to `name`, or "" if no known name is similar.
 
     >>> closest("rleu", ["relu", "tanh"]), closest("x", ["relu", "tanh"])
     ('relu', '')
     """
     if len(name) > _LONGEST:
-        return ""  # nobody misspells so much, and the comparison takes the square of the length
+        return ""  # too long for a misspelling, and the comparison takes time quadratic in the length
     return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=cutoff)), "")
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint such as "did you mean 'relu'? ", or nothing when no known name is close.
+    """Return a hint such as "did you mean 'relu'? ", or "" if no known name is close.
 
     >>> did_you_mean("rleu", ["relu", "tanh"])
     "did you mean 'relu'? "

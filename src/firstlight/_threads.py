@@ -1,7 +1,7 @@
-"""BLAS on one thread, for as long as anybody wants it so.
+"""Limit BLAS to one thread while any caller holds the context.
 
-Its threads spin for a while after each call, waiting for the next one, and take the processors from whatever else has
-threads: ours on blocks of rows, or those of XLA, whose training steps take a third longer after one small inverse.
+BLAS threads spin for a while after each call, waiting for the next one. They take processors from other threads: ours
+on blocks of rows, or those of XLA, whose training steps take a third longer after one small inverse.
 """
 
 import functools
@@ -15,7 +15,7 @@ from threadpoolctl import ThreadpoolController
 
 
 class _Limit:
-    """How many callers want BLAS on one thread now: its number of threads is one for the whole process."""
+    """The number of callers that hold the limit now; BLAS has one thread count for the whole process."""
 
     def __init__(self) -> None:
         self.lock, self.callers = threading.Lock(), 0
@@ -24,13 +24,13 @@ class _Limit:
 
 _LIMIT = _Limit()
 if hasattr(os, "register_at_fork"):
-    # A forked process has none of the threads that hold it.
+    # A forked process has none of the threads that hold the limit.
     os.register_at_fork(after_in_child=_LIMIT.__init__)
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """The first to enter sets the limit and the last to leave lifts it; in between they may come in any order."""
+    """Limit BLAS to one thread; the first caller to enter sets the limit and the last to leave lifts it."""
     with _LIMIT.lock:
         if _LIMIT.callers == 0:
             _LIMIT.held = _controller().limit(limits=1, user_api="blas")
@@ -46,7 +46,7 @@ def one_blas_thread() -> Iterator[None]:
 
 @functools.cache
 def _controller() -> ThreadpoolController:
-    # It knows the libraries loaded so far; NumPy's and SciPy's are two.
+    # The controller sees only libraries that are loaded; NumPy and SciPy each bring their own BLAS.
     import scipy.linalg  # noqa: F401
 
     return ThreadpoolController()

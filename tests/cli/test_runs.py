@@ -230,6 +230,6 @@ def test_a_run_that_does_not_fit_is_refused_unless_large_ones_are_allowed(cli, s
     refused = cli("run", spec)
     assert refused.code == exits.USER_ERROR
     assert "1.0 kB are available. Use a smaller model.width" in refused.err
-    assert refused.err.endswith("--allow-large (allow_large=True) tries all the same\n")
+    assert refused.err.endswith("--allow-large (allow_large=True) tries anyway\n")
     assert [path.name for path in folder.iterdir()] == ["spec.toml"]
     assert cli("run", spec, "--allow-large").code == exits.OK

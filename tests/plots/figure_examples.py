@@ -71,7 +71,7 @@ def kinds() -> dict[str, FigureData]:
             theory=[Series("normal", [-1, 0, 1], [10.0, 20, 10])],
         ),
     ]
-    named = {one.kind: one for one in made}
+    named = {example.kind: example for example in made}
     named["panels"] = figure.panels([named["curves"], named["phase"], named["circles"]], title="Together")
     return named
 

@@ -41,16 +41,16 @@ def test_drawn_whole_labelled_and_without_warning(name):
     frame = drawn.bbox.expanded(1.01, 1.01)
     shown = {text.get_text() for text in _texts(drawn)}
     assert {axis.text for axis in (data.x, data.y, data.value) if axis is not None} <= shown | {"v"}
-    axes = [one for one in drawn.axes if one.get_visible()]
-    ticks = {label for one in axes for axis in (one.xaxis, one.yaxis) for label in axis.get_ticklabels()}
+    visible = [axes for axes in drawn.axes if axes.get_visible()]
+    ticks = {label for axes in visible for axis in (axes.xaxis, axes.yaxis) for label in axis.get_ticklabels()}
     for text in set(_texts(drawn)) - ticks:
         box = text.get_window_extent()
         assert name == "hostile" or frame.x0 <= box.x0 <= box.x1 <= frame.x1, text.get_text()
         assert name == "hostile" or frame.y0 <= box.y0 <= box.y1 <= frame.y1, text.get_text()
-    for one in axes:
-        legend = one.get_legend()
+    for axes in visible:
+        legend = axes.get_legend()
         if legend is not None:
-            assert legend.get_window_extent().y0 >= one.get_window_extent().y1
+            assert legend.get_window_extent().y0 >= axes.get_window_extent().y1
 
 
 @pytest.mark.parametrize("name", [*FIGURE_KINDS, "hostile", "no points", "all missing"])
@@ -86,7 +86,7 @@ def test_copies_and_different_figures_share_no_id():
     data = kinds()
     texts = [plots.svg(data["curves"]), plots.svg(data["curves"], copy=1), plots.svg(data["scatter"])]
     ids = [set(re.findall(r' id="([^"]+)"', text)) for text in texts]
-    assert all(one and not one & other for one, other in combinations(ids, 2))
+    assert all(first and not first & second for first, second in combinations(ids, 2))
 
 
 def test_words_are_words_not_markup():

@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from figure_examples import awkward, kinds
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
-CURVES = {name: one for name, one in (kinds() | awkward()).items() if one.kind == "curves"}
+CURVES = {name: example for name, example in (kinds() | awkward()).items() if example.kind == "curves"}
 CURVES.pop("hostile")
 
 
@@ -84,7 +84,7 @@ def test_letters_and_stages_are_named():
 
 
 def test_other_kinds_and_tiny_frames_are_refused():
-    with pytest.raises(ValueError, match="kind 'curves'; received one of kind 'bars'"):
+    with pytest.raises(ValueError, match="kind 'curves'; received kind 'bars'"):
         plots.terminal(kinds()["bars"])
     with pytest.raises(ValueError, match="width ≥ 24 and height ≥ 8; received 10 × 16"):
         plots.terminal(kinds()["curves"], width=10)

@@ -49,7 +49,7 @@ def test_what_does_not_fit_is_refused_with_the_numbers_and_the_way_out(memory, s
     memory(24 * 10**9)
     said = refusal(spec)
     assert message in said
-    assert said.splitlines()[0].endswith("--allow-large (allow_large=True) tries all the same")
+    assert said.splitlines()[0].endswith("--allow-large (allow_large=True) tries anyway")
 
 
 @pytest.mark.parametrize(

@@ -43,11 +43,11 @@ def pretending(deadly=None, seconds=0.0):
 
 
 def workers() -> list[str]:
-    found = []
+    commands = []
     for pid in Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split():
         with contextlib.suppress(OSError):
-            found.append(Path(f"/proc/{pid}/cmdline").read_text())
-    return [line for line in found if "LokyProcess" in line]
+            commands.append(Path(f"/proc/{pid}/cmdline").read_text())
+    return [line for line in commands if "LokyProcess" in line]
 
 
 def test_a_point_that_kills_its_worker_fails_alone_and_may_try_again(tmp_path):

@@ -63,7 +63,7 @@ def test_a_failure_that_no_test_names_is_red(tmp_path):
     ("name", "machine", "flags", "reason"),
     [
         ("XLA AVX512", "x86_64", FULL - {"avx512f"}, "the processor has no avx512f"),
-        ("XLA AVX", "aarch64", frozenset(), "it names an x86 instruction set; this processor is aarch64"),
+        ("XLA AVX", "aarch64", frozenset(), "the setting needs an x86 processor; this processor is aarch64"),
         ("OpenBLAS Haswell", "x86_64", frozenset({"avx"}), "the processor has no avx2 and no fma"),
         ("OpenBLAS Prescott", "x86_64", frozenset(), ""),
         ("OpenBLAS SkylakeX", "x86_64", FULL, ""),
@@ -78,9 +78,9 @@ def test_a_processor_that_lacks_the_instructions_says_so(name, machine, flags, r
     ("name", "used", "reason"),
     [
         ("OpenBLAS Prescott", {"kernels": ("Katmai",)}, ""),
-        ("OpenBLAS Prescott", {"kernels": ("SkylakeX",)}, "OpenBLAS uses SkylakeX all the same"),
+        ("OpenBLAS Prescott", {"kernels": ("SkylakeX",)}, "OpenBLAS uses SkylakeX instead"),
         ("OpenBLAS Zen", {"kernels": ()}, "NumPy and SciPy do not use OpenBLAS here"),
-        ("ATen default", {"aten": "AVX512"}, "ATen uses AVX512 all the same"),
+        ("ATen default", {"aten": "AVX512"}, "ATen uses AVX512 instead"),
         ("ATen default", {}, "torch is not installed"),
         ("XLA AVX", {"complaint": "unknown"}, "unknown"),
     ],
@@ -122,7 +122,7 @@ def test_a_kernel_that_another_setting_runs_is_skipped(monkeypatch):
     settings = [BY_NAME["OpenBLAS Haswell"], BY_NAME["OpenBLAS Zen"], BY_NAME["XLA AVX"]]
     table = rows(settings, lambda setting: Used("x86_64", FULL, ("Haswell",)))
     reasons = [row.skipped for row in table]
-    assert reasons == ["", "this build answers it with the kernel Haswell of OpenBLAS Haswell", ""]
+    assert reasons == ["", "this build uses the kernel Haswell, as for OpenBLAS Haswell", ""]
 
 
 class FakeRunner:
@@ -245,7 +245,7 @@ def test_pytest_runs_a_part_and_its_report_is_read(tmp_path):
 
 def test_names_that_match_nothing_are_refused():
     assert matching(["XLA AVX", "one core"], ["avx"], "setting") == ["XLA AVX"]
-    with pytest.raises(SystemExit, match="no setting contains 'avx3'; there are XLA AVX"):
+    with pytest.raises(SystemExit, match="no setting contains 'avx3'; choose from XLA AVX"):
         matching(["XLA AVX"], ["avx3"], "setting")
     settings, parts = chosen(arguments(["--only", "aten", "--parts", "probes"]))
     assert ([s.name for s in settings], [p.name for p in parts]) == (["ATen default"], ["probes"])

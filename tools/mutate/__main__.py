@@ -16,7 +16,7 @@ RESULTS = STATE / "results.json"
 
 
 class Results:
-    """Outcomes on disk: a kill holds while its source and test stand, a survival while no test changes."""
+    """Outcomes on disk: a kill is valid while its source and test are unchanged, a survival while all tests are."""
 
     def __init__(self) -> None:
         self.stored: dict[str, dict] = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
@@ -42,7 +42,7 @@ class Results:
 
 
 def try_all(mutants: list[Mutant], recording: Recording, jobs: int, done: dict[str, Outcome]) -> None:
-    """Fill `done` with the outcome of every mutant, stored ones first; at Ctrl-C it has what was tried until then."""
+    """Fill `done` with the outcome of every mutant, stored outcomes first; after Ctrl-C `done` holds a part."""
     results = Results()
     for mutant in mutants:
         if (stored := results.get(mutant)) is not None:
@@ -111,7 +111,7 @@ def main() -> int:
             return 0
         try_all(mutants, recording, arguments.jobs, outcomes)
     except KeyboardInterrupt:
-        print("stopped; the same command goes on from here", file=sys.stderr)
+        print("stopped; run the same command again to resume", file=sys.stderr)
         report(mutants, outcomes)
         return 130
     return 0 if report(mutants, outcomes) else 1

@@ -1,4 +1,4 @@
-"""Mutants of the covered lines, drawn in an order that a seed fixes, and those known to change nothing."""
+"""Mutants of the covered lines, drawn in an order fixed by a seed, and the list of equivalent mutants."""
 
 import hashlib
 import tomllib
@@ -11,13 +11,13 @@ from tools.mutate.operators import Change, changed, changes
 from tools.mutate.recording import ROOT, Recording, sources
 
 EQUIVALENTS = Path(__file__).parent / "equivalents.toml"
-PRESENTATION = ("figures.py", "page.py", "view.py", "_html.py", "result.py", "_progress.py", "_checkpoint.py")
-"""Modules that show results or write files: their tests are about text and bytes. `experiments` set claims up."""
+PRESENTATION = ("_figures.py", "_page.py", "_view.py", "_html.py", "_result.py", "_progress.py", "_checkpoint.py")
+"""Modules that show results or write files, whose tests check text and bytes. `_experiments` prepare claims."""
 
 
 @dataclass(frozen=True)
 class Mutant:
-    """A file with one change: the lines before and after it name the mutant, whatever their numbers are."""
+    """A file with one change, identified by the text of the line before and after, without line numbers."""
 
     file: str
     change: Change
@@ -26,7 +26,7 @@ class Mutant:
 
     @property
     def key(self) -> str:
-        """What a result is stored under."""
+        """The key under which a result is stored."""
         return f"{self.file}:{self.change.start}:{self.change.end}: {self.after}"
 
     def __str__(self) -> str:
@@ -34,14 +34,13 @@ class Mutant:
 
 
 def draw(recording: Recording, count: int, seed: int) -> list[Mutant]:
-    """The first `count` covered mutants in the order of the seed: places in random order, one change at each.
+    """Return the first `count` covered mutants in the order of the seed: places in random order, one change at each.
 
-    A place is ordered by a digest of the seed, its file and its line, so that other lines may change without another
-    draw.
+    A place is ordered by a digest of the seed, its file and its line, so a change of other lines keeps the draw.
     """
     places: list[tuple[str, Mutant]] = []
     for path in sources():
-        if path.name not in PRESENTATION and path.parent.name != "experiments":
+        if path.name not in PRESENTATION and path.parent.name != "_experiments":
             places += _places(path, seed)
     places.sort(key=lambda place: place[0])
     covered = (m for _, m in places if recording.covering(m.file, m.change.line, m.change.statement))
@@ -49,7 +48,7 @@ def draw(recording: Recording, count: int, seed: int) -> list[Mutant]:
 
 
 def _places(path: Path, seed: int) -> list[tuple[str, Mutant]]:
-    """One mutant at each expression of a module, with the digest by which they are ordered."""
+    """Return one mutant at each expression of a module, with the digest that orders them."""
     file, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
     made, seen = [], Counter()
     for (start, end), choices in groupby(changes(text), key=lambda change: (change.start, change.end)):
@@ -63,7 +62,7 @@ def _places(path: Path, seed: int) -> list[tuple[str, Mutant]]:
 
 
 def mutant(file: str, text: str, change: Change) -> Mutant:
-    """The mutant of one change, with the lines around it."""
+    """Return the mutant of a change, with the text of its lines before and after."""
     raw, after = text.encode(), changed(text, change).encode()
     first = raw.rfind(b"\n", 0, change.start) + 1
     last = raw.find(b"\n", change.end)
@@ -76,6 +75,6 @@ def mutant(file: str, text: str, change: Change) -> Mutant:
 
 
 def equivalents() -> dict[tuple[str, str, str], str]:
-    """The reasons why mutants change nothing that a test could see, by file, line before and line after."""
+    """Return why mutants change nothing that a test could see, by file, line before and line after."""
     entries = tomllib.loads(EQUIVALENTS.read_text(encoding="utf-8")).get("mutant", [])
     return {(entry["file"], entry["before"], entry["after"]): entry["reason"] for entry in entries}

@@ -1,4 +1,4 @@
-"""Small changes to an expression, each of which changes what a formula computes."""
+"""Small changes to an expression that change the value of a formula."""
 
 import ast
 import copy
@@ -46,12 +46,12 @@ BUILTIN = {"min", "max", "any", "all"}
 SKIPPED_FUNCTIONS = {"__repr__", "__str__", "_repr_html_", "_html_repr", "figure_data", "_figures"}
 SKIPPED_CALLS = {"warn", "isinstance"}
 SKIPPED_KEYWORDS = {"strict", "copy", "order", "optimize", "overwrite_a", "overwrite_b", "warn"}
-"""Arguments that change no number: a check of lengths, the layout of an array, the order of a contraction."""
+"""Arguments that affect no number: a check of lengths, the layout of an array, the order of a contraction."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """One expression of a function body, where it stands, and the text that takes its place."""
+    """An expression of a function body: its position and the text that replaces it."""
 
     operator: str
     line: int
@@ -62,10 +62,10 @@ class Change:
 
 
 def changes(source: str) -> list[Change]:
-    """Every change of a module's source, in the order of the text.
+    """Return every change of a module's source, in the order of the text.
 
     Only bodies of functions are changed, without docstrings, annotations, defaults, decorators, `raise`, f-strings and
-    what shows an object to a reader.
+    functions that display an object.
 
     >>> [change.text for change in changes("def f(a, b):\\n    return a - b\\n")]
     ['(a + b)', '(a)']
@@ -84,13 +84,13 @@ def changes(source: str) -> list[Change]:
 
 
 def changed(source: str, change: Change) -> str:
-    """The source with one change made; offsets are in bytes, as `ast` counts them."""
+    """Return the source with a change applied; offsets are in bytes, as in `ast`."""
     raw = source.encode()
     return (raw[: change.start] + change.text.encode() + raw[change.end :]).decode()
 
 
 def variants(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
-    """The expressions that one node is replaced by, with the operators' names."""
+    """Yield the replacements of a node, with the names of the operators."""
     for operator in (_binary, _comparison, _constant, _boolean, _keyword, _call, _attribute):
         yield from operator(node)
 
@@ -140,7 +140,7 @@ def _boolean(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
         op = ast.Or() if isinstance(node.op, ast.And) else ast.And()
         yield "boolean", ast.BoolOp(op, node.values)
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub | ast.Invert):
-        # −1 is a constant, whose sign counts like any other.
+        # −1 is a negated constant, so its sign is mutated like any other sign.
         yield "boolean" if isinstance(node.op, ast.Not) else "sign", node.operand
     elif isinstance(node, ast.IfExp):
         yield "condition", ast.IfExp(node.test, node.orelse, node.body)
@@ -150,7 +150,7 @@ def _keyword(node: ast.expr) -> Iterator[tuple[str, ast.expr]]:
     if isinstance(node, ast.Call):
         name = _name(node.func)
         for i, keyword in enumerate(node.keywords):
-            # Constructors need their arguments; without them every change dies of a TypeError.
+            # Constructors need their arguments: without them every mutant raises a TypeError.
             if keyword.arg not in {None, *SKIPPED_KEYWORDS} and not name[:1].isupper():
                 yield "dropped keyword", _with(node, lambda made, i=i: made.keywords.pop(i))
 
@@ -193,7 +193,7 @@ def _line_starts(source: str) -> list[int]:
 
 
 def _expressions(tree: ast.Module) -> Iterator[tuple[int, ast.expr]]:
-    """The expressions in bodies of functions, each with the line of its statement."""
+    """Yield the expressions in bodies of functions, each with the line of its statement."""
 
     def inside(node: ast.AST, statement: int) -> Iterator[tuple[int, ast.expr]]:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -1,6 +1,6 @@
-"""pytest plugin: which lines of the package each test executes, and how much processor time it takes.
+"""pytest plugin that records the lines of the package that each test executes, and its processor time.
 
-A fixture that several tests share runs once; its lines count for every test that uses it.
+A fixture shared by several tests runs once; its lines count for every test that uses it.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Which tests execute which lines: recorded file by file, and again only where a test file or the source changed."""
+"""The tests that execute each line, recorded per test file, and again only if a test file or the source changes."""
 
 import hashlib
 import json
@@ -10,28 +10,28 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 SOURCE, OUTPUT = "FIRSTLIGHT_MUTATE_SOURCE", "FIRSTLIGHT_MUTATE_RECORD"
-"""Environment variables by which the recorder gets the package's folder and the file to write."""
+"""Environment variables that pass the package's folder and the output file to the recorder."""
 
 ROOT = Path(__file__).parents[2]
 STATE = ROOT / ".mutate"
 FOLDERS = ("groups", "tasks", "models", "flow", "features", "theories", "rfm", "probes")
 SKIPPED_TESTS = ("test_example.py", "test_gap.py", "test_estimator_checks.py", "test_integrations.py")
-"""Examples are long and tests of other programs start processes, where no line is seen."""
+"""Examples are long, and tests of other programs start processes, whose lines are not recorded."""
 
 
 @dataclass
 class Recording:
-    """The tests of every line of every file, and seconds of processor time, which a busy machine does not change."""
+    """The tests of every line of every file, and their processor seconds, which do not depend on other load."""
 
     seconds: dict[str, float] = field(default_factory=dict)
     tests: dict[str, dict[int, set[str]]] = field(default_factory=dict)
 
     def covering(self, file: str, *lines: int) -> list[str]:
-        """The tests that execute one of these lines, the quickest first."""
+        """Return the tests that execute one of these lines, the quickest first."""
         return self._quickest(test for line in lines for test in self.tests.get(file, {}).get(line, ()))
 
     def touching(self, file: str) -> list[str]:
-        """The tests that execute any line of this file, the quickest first."""
+        """Return the tests that execute any line of this file, the quickest first."""
         return self._quickest(test for tests in self.tests.get(file, {}).values() for test in tests)
 
     def _quickest(self, tests) -> list[str]:
@@ -39,19 +39,19 @@ class Recording:
 
 
 def sources() -> list[Path]:
-    """The modules of the numerics."""
+    """Return the modules of the numerics."""
     return [path for folder in FOLDERS for path in sorted((ROOT / "src" / "firstlight" / folder).rglob("*.py"))]
 
 
 def test_files() -> list[Path]:
-    """The test files of the numerics, and the modules with doctests."""
+    """Return the test files of the numerics, and the modules with doctests."""
     tests = [path for folder in FOLDERS for path in sorted((ROOT / "tests" / folder).rglob("test_*.py"))]
     doctests = [path for path in sources() if ">>> " in path.read_text(encoding="utf-8")]
     return [path for path in tests if path.name not in SKIPPED_TESTS] + doctests
 
 
 def digest(*paths: Path) -> str:
-    """A digest of the contents of files."""
+    """Return a digest of the contents of files."""
     made = hashlib.sha256()
     for path in paths:
         made.update(path.read_bytes())
@@ -59,7 +59,7 @@ def digest(*paths: Path) -> str:
 
 
 def record(jobs: int) -> Recording:
-    """Record what is not recorded yet, `jobs` processes at a time, and return the whole."""
+    """Record the test files without a record, in `jobs` processes, and return the recording of all files."""
     source = digest(*sources())
     stale = [path for path in test_files() if not _cache(path, source).exists()]
     if stale:
@@ -73,14 +73,14 @@ def record(jobs: int) -> Recording:
             for run in runs:
                 run.kill()
         if any(code != 0 for code in codes):
-            raise SystemExit("the tests fail without any change, see the output above; mend them first")
+            raise SystemExit("the tests fail without any change, see the output above; fix them first")
         for i, output in enumerate(outputs):
             split(json.loads(output.read_text(encoding="utf-8")), source, stale[i :: len(outputs)])
     return _merged([_cache(path, source) for path in test_files()])
 
 
 def split(part: dict, source: str, files: Sequence[Path]) -> None:
-    """Store a part of a recording under the test files that it is about; one may have no test that is chosen."""
+    """Store a part of a recording by test file; a file may have no selected test."""
     names = {path.relative_to(ROOT).as_posix(): path for path in files}
     made: dict[str, dict] = {name: {"seconds": {}, "lines": {}} for name in names}
     for test, seconds in part["seconds"].items():

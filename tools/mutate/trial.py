@@ -19,19 +19,19 @@ from tools.mutate.recording import ROOT, STATE, Recording
 
 COPIED = ("src", "tests", "docs", "examples", "benchmarks", "pyproject.toml", "README.md", "CHANGELOG.md")
 LONGEST = 120.0
-"""Seconds of tests that one mutant gets, the quickest tests first."""
+"""Total seconds of the tests for one mutant, the quickest tests first."""
 
 SPARE = 120.0
-"""Seconds to start and to wait in, beside three times what the tests need."""
+"""Seconds for starting and waiting, in addition to three times the seconds of the tests."""
 
 
 MEMORY = 4 * 2**30
-"""Bytes of data that the tests of one mutant may hold."""
+"""Memory limit for the tests of one mutant, in bytes."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """killed (by a test), timeout, survived, or error where pytest did not run; `by` is the test."""
+    """The result for a mutant: killed, timeout, survived, or error if pytest did not run; `by` is the failed test."""
 
     status: str
     by: str = ""
@@ -39,7 +39,7 @@ class Outcome:
 
 
 def copy_tree(to: Path) -> Path:
-    """A copy of what the tests read, without caches."""
+    """Copy the files that the tests read, without caches."""
     for name in COPIED:
         if (ROOT / name).is_dir():
             shutil.copytree(ROOT / name, to / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -49,7 +49,10 @@ def copy_tree(to: Path) -> Path:
 
 
 def chosen_tests(mutant: Mutant, recording: Recording, longest: float = LONGEST) -> list[str]:
-    """Tests that execute the line, then others of their files that execute the module: a cache may hide a line."""
+    """Return the tests that execute the line, then others of their files that execute the module.
+
+    The others are needed because a cache may hide the execution of a line.
+    """
     covering = recording.covering(mutant.file, mutant.change.line, mutant.change.statement)
     files = {test.split("::")[0] for test in covering}
     others = [t for t in recording.touching(mutant.file) if t.split("::")[0] in files and t not in set(covering)]
@@ -63,7 +66,7 @@ def chosen_tests(mutant: Mutant, recording: Recording, longest: float = LONGEST)
 
 
 class Workshop:
-    """Copies of the tree, in each of which one mutant at a time is tried; `close` ends what still runs."""
+    """Copies of the tree, each for one mutant at a time; `close` ends running tests."""
 
     def __init__(self, recording: Recording, copies: int) -> None:
         self._recording = recording
@@ -74,7 +77,7 @@ class Workshop:
             self._trees.put(copy_tree(self._folder / str(i)))
 
     def trial(self, mutant: Mutant) -> Outcome:
-        """Write the mutant into a copy of the tree, run its tests until one fails, and put the source back."""
+        """Write the mutant into a copy of the tree, run its tests until the first failure, and restore the source."""
         tests = chosen_tests(mutant, self._recording)
         seconds = 3 * sum(self._recording.seconds[test] for test in tests) + SPARE
         text = (ROOT / mutant.file).read_text(encoding="utf-8")
@@ -87,14 +90,14 @@ class Workshop:
             self._trees.put(tree)
 
     def close(self) -> None:
-        """End the tests that run, and remove the copies."""
+        """End running tests and remove the copies."""
         for process in list(self._running):
             _end(process)
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
 def _write(path: Path, text: str) -> None:
-    """Replace a module and forget its bytecode, whose time stamp may be the same."""
+    """Replace a module and delete its bytecode, whose time stamp may not change."""
     path.write_text(text, encoding="utf-8")
     for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
         stale.unlink()
@@ -104,7 +107,7 @@ def _run(tests: Sequence[str], tree: Path, seconds: float, running: set[subproce
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(tree / "src"), os.environ.get("PYTHONPATH", "")])}
     environment.setdefault("JAX_COMPILATION_CACHE_DIR", str(STATE / "xla"))
     options = ["-x", "-p", "no:cacheprovider", "--tb=no", f"--timeout={seconds:.0f}"]
-    # A group of its own: Ctrl-C is for this program, which then ends its children.
+    # A separate process group: Ctrl-C reaches only this program, which then ends its children.
     process = subprocess.Popen(
         [sys.executable, "-m", "pytest", *options, *tests],
         cwd=tree,
@@ -132,7 +135,7 @@ def _run(tests: Sequence[str], tree: Path, seconds: float, running: set[subproce
 
 
 def _limit_memory(process: int) -> None:
-    """A loop that no longer ends may fill a list: let it fail before the machine does, where the system can."""
+    """Limit the memory of a process, if the system can: an endless loop in a mutant may fill a list."""
     if hasattr(resource, "prlimit"):
         resource.prlimit(process, resource.RLIMIT_DATA, (MEMORY, MEMORY))
 

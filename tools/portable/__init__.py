@@ -1,4 +1,4 @@
-"""Numerical tests and quick claims under other instruction sets, BLAS kernels and numbers of cores.
+"""Run numerical tests and quick claims under other instruction sets, BLAS kernels and numbers of cores.
 
-`python -m tools.portable` runs everything that has not passed yet and prints a table.
+`python -m tools.portable` runs all parts that have not passed yet and prints a table.
 """

@@ -1,6 +1,6 @@
-"""`python -m tools.portable [--only SETTING] [--fresh] [--pythons 3.12 3.13]`: run what is missing, print a table.
+"""`python -m tools.portable [--only SETTING] [--fresh] [--pythons 3.12 3.13]`: run missing parts, print a table.
 
-Exit code 0 if everything under every supported setting is green, 1 if not, 130 if interrupted.
+Exit code 0 if all parts pass under every supported setting, 1 if not, 130 if interrupted.
 """
 
 import argparse
@@ -25,21 +25,21 @@ def arguments(words: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--fresh", action="store_true", help="forget the results of earlier calls")
     parser.add_argument("--jobs", type=int, default=2, help="processes of pytest")
     parser.add_argument("--folder", type=Path, default=ROOT / ".portable", help="state, logs and compile caches")
-    parser.add_argument("--pythons", nargs="*", default=[], help="versions such as 3.12, in environments of their own")
-    parser.add_argument("--list", action="store_true", help="print the settings and parts, and run nothing")
+    parser.add_argument("--pythons", nargs="*", default=[], help="versions such as 3.12, each in its own environment")
+    parser.add_argument("--list", action="store_true", help="print the settings and parts without running them")
     return parser.parse_args(words)
 
 
 def matching(names: Sequence[str], wanted: Sequence[str], what: str) -> list[str]:
-    """The names that contain one of the words; all of them if no word is given."""
+    """Return the names that contain one of the words; all names if no word is given."""
     for word in wanted:
         if not any(word.lower() in name.lower() for name in names):
-            raise SystemExit(f"no {what} contains {word!r}; there are {', '.join(names)}")
+            raise SystemExit(f"no {what} contains {word!r}; choose from {', '.join(names)}")
     return [name for name in names if not wanted or any(word.lower() in name.lower() for word in wanted)]
 
 
 def print_table(table: Sequence[Row], console: Console) -> None:
-    """A row per setting: what it came to, its tests, its claims and its time."""
+    """Print a row per setting: the instruction set or kernel in use, tests, claims and time."""
     shown = Table("setting", Column("really used", overflow="fold"))
     for name in ("passed", "failed", "skipped", "claims as expected", "seconds"):
         shown.add_column(name, justify="right")
@@ -81,7 +81,7 @@ def main() -> int:
         table = rows(settings, default_prober(options.folder))
         drive(table, parts, state, pytest_runner(options.folder, options.jobs))
     except KeyboardInterrupt:
-        console.print("\ninterrupted; call it again to go on from here")
+        console.print("\ninterrupted; run the same command again to resume")
         return 130
     print_table(table, console)
     red = [row.setting.name for row in table if not row.green]

@@ -1,4 +1,4 @@
-"""Run what is missing: each setting, each part that the setting can affect."""
+"""Run the missing parts: for each setting, each part that the setting can affect."""
 
 import platform
 import subprocess
@@ -29,7 +29,7 @@ Prober = Callable[[Setting], Used]
 
 @dataclass
 class Row:
-    """A line of the table: what a setting comes to, why it is skipped, and how its parts went."""
+    """A row of the table: what a setting really uses, why it is skipped, and the results of its parts."""
 
     setting: Setting
     used: str = ""
@@ -42,13 +42,13 @@ class Row:
 
 
 def affected(setting: Setting, parts: Sequence[Part]) -> list[Part]:
-    """The parts whose results a setting can change; other versions of Python have no torch."""
+    """Return the parts whose results a setting can change; other versions of Python have no torch."""
     here = setting.python == sys.executable
     return [part for part in parts if part.uses & setting.affects and (here or "aten" not in part.uses)]
 
 
 def rows(settings: Sequence[Setting], prober: Prober) -> list[Row]:
-    """Ask every setting what it comes to here; one that computes like an earlier one is skipped."""
+    """Probe what every setting uses on this machine; skip a setting that computes like an earlier setting."""
     made, kernels = [], {}
     machine, flags = platform.machine(), processor_flags()
     for setting in settings:
@@ -59,14 +59,14 @@ def rows(settings: Sequence[Setting], prober: Prober) -> list[Row]:
             row.used = "" if skipped else really_used(setting, used)
             if not skipped and "OPENBLAS_CORETYPE" in setting.environment:
                 same = kernels.setdefault(row.used, setting.name)
-                skipped = f"this build answers it with the {row.used} of {same}" if same != setting.name else ""
+                skipped = f"this build uses the {row.used}, as for {same}" if same != setting.name else ""
         row.skipped = skipped
         made.append(row)
     return made
 
 
 def drive(table: Sequence[Row], parts: Sequence[Part], state: State, runner: Runner, say=print) -> None:
-    """Run the parts that are missing or red on today's source, print the time left, and fill the rows."""
+    """Run the parts that are missing or failed on the current source, print the time left, and fill the rows."""
     digests = {part: digest(part) for part in parts}
     pending = []
     for row in table:
@@ -90,9 +90,9 @@ def drive(table: Sequence[Row], parts: Sequence[Part], state: State, runner: Run
 
 
 def pytest_runner(folder: Path, jobs: int) -> Runner:
-    """Run a part in a process of its own; its report and output stay in the folder.
+    """Return a function that runs a part in its own process and writes report and output to the folder.
 
-    Ctrl-C reaches pytest too: wait for it to end, and leave the part without a result.
+    Ctrl-C reaches pytest too. The function then waits for pytest to end and leaves the part without a result.
     """
 
     def run(setting: Setting, part: Part, source: str) -> Result:

@@ -1,4 +1,4 @@
-"""What runs under a setting: folders of numerical tests with their doctests, and the quick claims of each paper."""
+"""The parts that run under a setting: folders of numerical tests and doctests, and the quick claims of each paper."""
 
 import hashlib
 import platform
@@ -18,10 +18,11 @@ class Part:
 
     **Arguments:**
 
-    - `uses`: the libraries whose sums its results depend on.
+    - `name`: the name in the table.
+    - `uses`: the libraries whose order of summation affects the results.
     - `targets`: paths or ids of tests.
-    - `seconds`: what it takes on two cores, for the first estimate of the time left.
-    - `claims`: whether its tests are verdicts of quick claims.
+    - `seconds`: expected time on two cores, for the first estimate of the time left.
+    - `claims`: whether the tests are verdicts of quick claims.
     """
 
     name: str
@@ -36,8 +37,8 @@ def _folders(names: str, uses: str, seconds: float) -> Part:
     return Part(names, frozenset(uses.split()), tuple(targets), seconds)
 
 
-# Tests of the command line, the store, sweeps, reports and plots compute nothing, and do not run.
-# Few large parts: a process of pytest takes seconds to start.
+# Tests of the command line, the store, sweeps, reports and plots compute no numbers, so they are left out.
+# Few large parts, because each pytest process takes seconds to start.
 FOLDERS: tuple[Part, ...] = (
     _folders("groups tasks", "blas", 40),
     _folders("models flow runs", "xla", 80),
@@ -55,10 +56,10 @@ FOLDERS: tuple[Part, ...] = (
         ),
         25,
     ),
-    # Pages print numbers: a last digit that differs elsewhere is red there.
+    # Pages print numbers, and a last digit that differs fails the test.
     Part("guides", frozenset({"xla", "blas", "aten"}), ("tests/test_guides.py", "tests/test_readme.py"), 40),
 )
-# Papers that are checked together, what their claims use, and seconds.
+# Papers that are checked together, the libraries that their claims use, and seconds.
 CLAIMS: tuple[tuple[str, str, float], ...] = (
     ("agf li2", "xla blas", 120),
     ("cogo manifold cross", "xla blas", 80),
@@ -67,13 +68,13 @@ CLAIMS: tuple[tuple[str, str, float], ...] = (
 
 
 def all_parts() -> tuple[Part, ...]:
-    """Every part: the folders, then the claims; those that need torch are a part of their own."""
+    """Return every part: the folders, then the claims; claims that need torch are a separate part."""
     return FOLDERS + claim_parts()
 
 
 @cache
 def claim_parts() -> tuple[Part, ...]:
-    """The quick claims, by papers and by whether they need torch."""
+    """Return the quick claims, grouped by papers and by whether they need torch."""
     from firstlight import claims
 
     quick = [claim for claim in claims.all_claims() if "quick" in claim.scales]
@@ -91,7 +92,7 @@ def _claims(label: str, uses: str, names: list[str], seconds: float) -> Part:
 
 
 def digest(part: Part, root: Path = ROOT) -> str:
-    """Hash all that a part's results depend on: the package, its tests, the versions and the processor."""
+    """Hash everything that affects a part's results: the package, its tests, the versions and the processor."""
     helpers = [f"tests/{name}.py" for name in ("conftest", "tolerances", "canonical_samples")]
     shared = ["pyproject.toml", *helpers, "src", *(["docs", "README.md"] if part.name == "guides" else [])]
     own = [target.partition("::")[0] for target in part.targets]

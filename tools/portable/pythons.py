@@ -1,4 +1,4 @@
-"""Other versions of Python, each in an environment of its own without torch."""
+"""Other versions of Python, each in its own environment without torch."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ from tools.portable.settings import Setting
 
 
 def interpreter(version: str) -> str | None:
-    """An interpreter of this version that starts: on the path, else among pyenv's."""
+    """Return a working interpreter of this version, from the path or else from pyenv; None if there is none."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     candidates = [shutil.which(f"python{version}"), *sorted(map(str, pyenv.glob(f"{version}.*/bin/python")))]
     for candidate in filter(None, candidates):
@@ -25,7 +25,7 @@ def interpreter(version: str) -> str | None:
 
 
 def requirements(pyproject: Path) -> list[str]:
-    """What the tests need beside the package: its test extra without torch and without the linters."""
+    """Return the packages that the tests need: the test extra without torch and without the linters."""
     test = tomllib.loads(pyproject.read_text())["project"]["optional-dependencies"]["test"]
     names = {requirement: re.split(r"[\[=<>~ ]", requirement)[0] for requirement in test}
     left_out = {"firstlight", "torch", "ruff", "pyright", "import-linter"}
@@ -33,25 +33,25 @@ def requirements(pyproject: Path) -> list[str]:
 
 
 def without_torch(part: Part, root: Path = ROOT) -> list[str]:
-    """Options of pytest that leave out the part's files that import torch."""
+    """Return the pytest options that leave out the part's files that import torch."""
     files = [file for target in part.targets for file in sorted((root / target.partition("::")[0]).rglob("*.py"))]
     imports = re.compile(r"^\s*(import|from) torch\b", re.MULTILINE)
     return [f"--ignore={file.relative_to(root)}" for file in files if imports.search(file.read_text())]
 
 
 def installed(constraints: str | None, root: Path = ROOT) -> str:
-    """A digest of what an environment is made from; `make` names the file of constraints in PIP_CONSTRAINT."""
+    """Return a digest of the files that define an environment; `make` passes the constraints in PIP_CONSTRAINT."""
     files = [root / "pyproject.toml", *([root / constraints] if constraints else [])]
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
 
 def python_settings(versions: Sequence[str], folder: Path) -> list[Setting]:
-    """A setting per version, its environment made if it is not there; a version that no interpreter has is named."""
+    """Return a setting per version; make missing environments, and report versions without an interpreter."""
     settings = []
     for version in versions:
         start = interpreter(version)
         if start is None:
-            print(f"Python {version} is skipped: no python{version} on the path or among pyenv's", file=sys.stderr)
+            print(f"Python {version} is skipped: no python{version} on the path or in pyenv", file=sys.stderr)
             continue
         home = folder.resolve() / f"python-{version}"
         python = home / "bin" / "python"

@@ -1,4 +1,4 @@
-"""Results of parts: read from pytest's report, and a state file that survives an interruption."""
+"""Results of parts, read from pytest's report, and a state file that survives an interruption."""
 
 import json
 import os
@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Result:
-    """How a part went under a setting; `digest` names the source it was run on."""
+    """The result of a part under a setting; `digest` identifies the source."""
 
     digest: str
     passed: int = 0
@@ -25,11 +25,14 @@ class Result:
 
 
 def read_report(report: Path, digest: str, seconds: float, code: int) -> Result:
-    """Count the tests of a JUnit report; a report that is missing or red without a test is one failure.
+    """Count the tests of a JUnit report; a missing report, or an exit code without a failed test, is one failure.
 
     **Arguments:**
 
-    - `code`: pytest's exit code, which is not 0 also where no test ran or collecting broke.
+    - `report`: the path of the JUnit report.
+    - `digest`: the digest of the source.
+    - `seconds`: the time of the part.
+    - `code`: pytest's exit code, which is also not 0 if no test ran or the collection failed.
     """
     try:
         cases = list(ElementTree.parse(report).getroot().iter("testcase"))
@@ -45,7 +48,7 @@ def read_report(report: Path, digest: str, seconds: float, code: int) -> Result:
 
 
 class State:
-    """Results by setting and part, written whole after each of them."""
+    """Results by setting and part, written atomically after each part."""
 
     def __init__(self, path: Path, fresh: bool = False):
         self.path = path
@@ -54,12 +57,12 @@ class State:
             self.results = _load(path)
 
     def get(self, setting: str, part: str, digest: str) -> Result | None:
-        """The result on exactly this source, if it is there."""
+        """Return the result on exactly this source, or None."""
         result = self.results.get(setting, {}).get(part)
         return result if result is not None and result.digest == digest else None
 
     def expected_seconds(self, setting: str, part: str, default: float) -> float:
-        """The time of the last run under this setting, else under any, else `default`."""
+        """Return the time of the last run under this setting, else the longest under any setting, else `default`."""
         own = self.results.get(setting, {}).get(part)
         other = [results[part] for results in self.results.values() if part in results]
         return own.seconds if own else max((result.seconds for result in other), default=default)
@@ -80,4 +83,4 @@ def _load(path: Path) -> dict[str, dict[str, Result]]:
             for setting, own in stored.items()
         }
     except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise SystemExit(f"{path} is not a state of this command ({error}); run it with --fresh") from None
+        raise SystemExit(f"{path} is not a state file of this command ({error}); run with --fresh") from None

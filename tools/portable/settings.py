@@ -1,4 +1,4 @@
-"""The settings, what each of them really does on this machine, and why it is skipped."""
+"""The settings, their effect on this machine, and the reasons to skip them."""
 
 import json
 import os
@@ -20,7 +20,7 @@ KERNEL_FLAGS = {
     "Sandybridge": ("avx",),
     "Prescott": (),  # SSE3, which every x86-64 processor since 2005 has
 }
-# Builds with few kernels answer to several names: the first whose pointer equals the kernel in use.
+# Builds with few kernels accept several names and report the first name of the kernel in use.
 ALIASES = {"Prescott": ("Katmai", "Coppermine", "Northwood", "Banias"), "Zen": ("Haswell",)}
 
 
@@ -30,9 +30,11 @@ class Setting:
 
     **Arguments:**
 
-    - `affects`: the libraries that compute otherwise under it; only parts that use one of them run.
+    - `name`: the name in the table.
+    - `affects`: the libraries that compute differently under the setting; only parts that use such a library run.
+    - `environment`: the environment variables to set.
     - `cores`: run on this many cores; 0 leaves the choice to the system.
-    - `python`: the interpreter, if it is not this one.
+    - `python`: the interpreter; by default the current interpreter.
     """
 
     name: str
@@ -44,7 +46,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Used:
-    """What a process under a setting reports: `flags` of the processor, BLAS kernels, ATen's capability, cores."""
+    """The report of a process under a setting: `flags` of the processor, BLAS kernels, ATen's capability, cores."""
 
     machine: str
     flags: frozenset[str]
@@ -72,7 +74,7 @@ SETTINGS: tuple[Setting, ...] = (
     Setting("OMP_NUM_THREADS=1", frozenset({"aten", "openmp"}), {"OMP_NUM_THREADS": "1"}),
 )
 
-# OpenBLAS obeys OPENBLAS_NUM_THREADS before OMP_NUM_THREADS, so OpenMP here is torch's and scikit-learn's.
+# OpenBLAS prefers OPENBLAS_NUM_THREADS to OMP_NUM_THREADS, so OpenMP here means torch and scikit-learn.
 _REPORT = """
 import importlib.util, json, os, platform, sys
 import numpy, scipy.linalg, sklearn.metrics.pairwise
@@ -95,9 +97,9 @@ print(json.dumps({
 
 
 def environment_of(setting: Setting, folder: Path) -> dict[str, str]:
-    """The whole environment of a process under the setting.
+    """Return the whole environment of a process under the setting.
 
-    Settings that change what XLA compiles have a cache of programs of their own; the others share one.
+    Settings that change what XLA compiles have their own cache of programs; the other settings share a cache.
     """
     variables = {variable for other in SETTINGS for variable in other.environment}
     inherited = {name: value for name, value in os.environ.items() if name not in variables}
@@ -108,9 +110,9 @@ def environment_of(setting: Setting, folder: Path) -> dict[str, str]:
 
 
 def pinned(setting: Setting) -> list[str]:
-    """The words of a command that start the setting's interpreter, bound to its number of cores.
+    """Return the words of a command that starts the setting's interpreter on its number of cores.
 
-    A `preexec_fn` would fork this process, which JAX forbids once it runs.
+    A `preexec_fn` would fork this process, which JAX forbids once JAX runs.
     """
     if not setting.cores:
         return [setting.python]
@@ -122,7 +124,7 @@ def pinned(setting: Setting) -> list[str]:
 
 
 def processor_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
-    """What the processor can do: from the kernel, else from `lscpu`, else from `sysctl`; empty if nothing says."""
+    """Return the processor's features from the kernel, `lscpu` or `sysctl`; empty if none of them reports any."""
     if cpuinfo.exists():
         text = cpuinfo.read_text(errors="replace")
     elif command := next((c for c in ("lscpu", "sysctl") if shutil.which(c)), None):
@@ -136,7 +138,7 @@ def processor_flags(cpuinfo: Path = Path("/proc/cpuinfo")) -> frozenset[str]:
 
 
 def probe(setting: Setting, folder: Path) -> Used:
-    """Start a process under the setting and let it report what it uses."""
+    """Start a process under the setting and return its report of the libraries in use."""
     machine, flags = platform.machine(), processor_flags()
     if setting.cores and not hasattr(os, "sched_setaffinity"):
         return Used(machine, flags, complaint="this system cannot bind a process to a core")
@@ -163,33 +165,33 @@ def probe(setting: Setting, folder: Path) -> Used:
 
 
 def unsupported(setting: Setting, machine: str, flags: frozenset[str]) -> str:
-    """Why the processor cannot execute the setting, or ''; asked before a process under it may start."""
+    """Return why the processor cannot execute the setting, or ''; checked before a process starts."""
     kernel, isa = setting.environment.get("OPENBLAS_CORETYPE"), setting.environment.get("XLA_FLAGS", "")
     needed = KERNEL_FLAGS[kernel] if kernel else (X86_FLAGS[isa.partition("=")[2]],) if isa else None
     if needed is None:
         return ""
     if machine.lower() not in ("x86_64", "amd64", "i686"):
-        return f"it names an x86 instruction set; this processor is {machine}"
+        return f"the setting needs an x86 processor; this processor is {machine}"
     absent = [flag for flag in needed if flag not in flags]
     return f"the processor has no {' and no '.join(absent)}" if absent else ""
 
 
 def refused(setting: Setting, used: Used) -> str:
-    """Why the libraries do not obey the setting, or ''."""
+    """Return why the libraries do not follow the setting, or ''."""
     if used.complaint:
         return used.complaint
     kernel = setting.environment.get("OPENBLAS_CORETYPE")
     if kernel and not used.kernels:
         return "NumPy and SciPy do not use OpenBLAS here"
     if kernel and not set(used.kernels) <= {kernel, *ALIASES.get(kernel, ())}:
-        return f"OpenBLAS uses {', '.join(used.kernels)} all the same"
+        return f"OpenBLAS uses {', '.join(used.kernels)} instead"
     if "ATEN_CPU_CAPABILITY" in setting.environment and used.aten != "DEFAULT":
-        return f"ATen uses {used.aten} all the same" if used.aten else "torch is not installed"
+        return f"ATen uses {used.aten} instead" if used.aten else "torch is not installed"
     return ""
 
 
 def really_used(setting: Setting, used: Used) -> str:
-    """What the setting comes to on this machine, for the table."""
+    """Return what the setting uses on this machine, for the table."""
     if "OPENBLAS_CORETYPE" in setting.environment:
         return f"kernel {', '.join(used.kernels)}"
     if isa := setting.environment.get("XLA_FLAGS", ""):

@@ -1,4 +1,4 @@
-"""Figures from `FigureData`, and from nothing else: this package draws and never computes.
+"""Draw figures from `FigureData`; this package never computes.
 
 >>> from firstlight import plots
 >>> from firstlight.records import figure
@@ -18,11 +18,11 @@ from firstlight.records.figure import FigureData
 
 __all__ = ["DARK", "LIGHT", "Theme", "draw", "save", "short_number", "svg", "svg_rules", "terminal"]
 
-# Matplotlib takes longer to import than the rest of the package together, hence the imports inside.
+# Functions import matplotlib when called: importing it takes longer than the rest of the package together.
 
 
 def draw(figure: FigureData, *, theme: Theme = LIGHT, heading: bool = True):
-    """A `matplotlib.figure.Figure` in the colours of `theme`; `heading=False` leaves the title out.
+    """Return a `matplotlib.figure.Figure` in the colours of `theme`; `heading=False` leaves the title out.
 
     >>> from firstlight.records.figure import circles
     >>> draw(circles([[1, 0], [0, 1]], x="cos", y="sin")).axes[0].get_xlabel()
@@ -34,7 +34,7 @@ def draw(figure: FigureData, *, theme: Theme = LIGHT, heading: bool = True):
 
 
 def save(figure: FigureData, path: str | os.PathLike[str], *, theme: Theme = LIGHT, dpi: int = 200) -> Path:
-    """Write a PNG, SVG or PDF, by the suffix of `path`, whole or not at all, the same bytes each time.
+    """Write a figure atomically as PNG, SVG or PDF, by the suffix of `path`; equal figures give equal bytes.
 
     >>> import tempfile
     >>> from firstlight.records.figure import circles
@@ -48,15 +48,17 @@ def save(figure: FigureData, path: str | os.PathLike[str], *, theme: Theme = LIG
 
 
 def svg(figure: FigureData, *, heading: bool = True, styled: bool = True, copy: int = 0) -> str:
-    """One `<svg>` element for a web page: no font, image or style from elsewhere, readable on light and dark.
+    """Return one `<svg>` element for a web page, readable on a light and on a dark background.
 
-    Colours are CSS variables (`--fl-ink`, `--fl-muted`, `--fl-grid`, `--fl-paper`, `--fl-1` …) that follow
-    the reader's colour scheme unless the page sets them. For print, use `save`, whose colours are fixed.
+    The element loads no font, image or style from elsewhere. Colours are CSS variables (`--fl-ink`, `--fl-muted`,
+    `--fl-grid`, `--fl-paper`, `--fl-1` …) that follow the reader's colour scheme unless the page sets them.
+    For print, use `save`, whose colours are fixed.
 
     **Arguments:**
 
-    - `heading`: whether the title is drawn; a page may rather set it as text.
-    - `styled`: whether it brings its own rules; if not, the page sets the variables and has `svg_rules()`.
+    - `figure`: the figure to draw.
+    - `heading`: whether to draw the title; a page may show the title as text instead.
+    - `styled`: whether to include the CSS rules; if not, the page sets the variables and includes `svg_rules()`.
     - `copy`: a different number for each copy of a figure that a page shows more than once.
     """
     from firstlight.plots._svg import web_svg
@@ -65,7 +67,7 @@ def svg(figure: FigureData, *, heading: bool = True, styled: bool = True, copy: 
 
 
 def svg_rules() -> str:
-    """The CSS rules, other than colours, that figures of `svg(…, styled=False)` need once in a page."""
+    """Return the CSS rules, without colours, that a page needs once for figures of `svg(…, styled=False)`."""
     from firstlight.plots._svg import SVG_RULES
 
     return SVG_RULES

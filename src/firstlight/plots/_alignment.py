@@ -1,4 +1,4 @@
-"""Layers against measures, each alignment printed in its cell."""
+"""Table of alignments, layers against measures, with the number printed in each cell."""
 
 import textwrap
 
@@ -12,12 +12,12 @@ from firstlight.records.figure import FigureData
 
 
 def size(data: FigureData) -> tuple[float, float]:
-    """Inches; every row is high enough for its number."""
+    """Return width and height in inches; every row is high enough for its number."""
     return _frame.WIDTH, float(np.clip(0.34 * data.arrays["matrix"].shape[0] + 1.0, 1.7, 9.0))
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
-    """Fill `host`."""
+    """Draw `data` into `host`."""
     axes = host.subplots()
     matrix = data.arrays["matrix"]
     signed = bool((matrix < 0).any())
@@ -41,5 +41,5 @@ def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
 
 
 def _two_lines(name: str) -> str:
-    """A name that would leave no room for the cells, broken in the middle."""
+    """Break a long name in the middle, so that the cells keep their room."""
     return name if len(name) <= 20 else textwrap.fill(name, max(20, len(name) // 2 + 4), max_lines=2)

@@ -8,12 +8,12 @@ from firstlight.records.figure import FigureData
 
 
 def size(data: FigureData) -> tuple[float, float]:
-    """Inches; slanted names need room."""
+    """Return width and height in inches; slanted names need room."""
     return _frame.WIDTH, 3.1 + 0.5 * _frame.crowded(data.meta["groups"], 300.0)
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
-    """Fill `host`."""
+    """Draw `data` into `host`."""
     axes = host.subplots()
     groups, labels = data.meta["groups"], data.meta["labels"]
     room = _frame.width_in_points(host) - 70

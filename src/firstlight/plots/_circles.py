@@ -1,4 +1,4 @@
-"""An embedding in the plane, coloured by the index of each point."""
+"""Embedding in the plane, coloured by the index of each point."""
 
 from firstlight.plots import _frame
 from firstlight.plots._heatmap import bar
@@ -7,12 +7,12 @@ from firstlight.records.figure import FigureData
 
 
 def size(data: FigureData) -> tuple[float, float]:
-    """Inches."""
+    """Return width and height in inches."""
     return 4.3, 3.6
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
-    """Fill `host`; a cyclic colour map makes the last point look like the neighbour of the first."""
+    """Draw `data` into `host`; a cyclic colour map makes the last point look like the neighbour of the first."""
     axes = host.subplots()
     points, index = data.arrays["points"], data.arrays["index"]
     if data.meta["connect"] and len(points):

@@ -22,15 +22,15 @@ _LOOKS: dict[str, dict[str, Any]] = {
 
 
 def size(data: FigureData) -> tuple[float, float]:
-    """Inches; what stands above the axes does not make them smaller."""
-    labels = [one["label"] for one in data.meta["series"]]
+    """Return width and height in inches; legend and labels above the axes add height."""
+    labels = [curve["label"] for curve in data.meta["series"]]
     columns = _frame.legend_columns(labels, 72 * _frame.WIDTH - 40) if labels else 1
     rows = -(-len(labels) // columns) + bool(data.meta["stages"]) + min(len(data.meta["vertical"]), 2)
     return _frame.WIDTH, 2.75 + 0.17 * rows
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
-    """Fill `host`."""
+    """Draw `data` into `host`."""
     axes = host.subplots()
     series = unpack_series(data)
     room = _frame.width_in_points(host) - 70
@@ -45,30 +45,30 @@ def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
     _horizontals(axes, data, theme)
     stage_handles, lift = _stages(axes, data, theme, room, lift)
     lift = _verticals(axes, data, theme, room, lift)
-    # The label of the axis already names a single curve.
+    # The label of the y axis already names a single curve.
     named = len(series) == 1 and data.y is not None and series[0].label == data.y.label
     _frame.legend(axes, [*([] if named else handles), *stage_handles], room, lift + 1)
 
 
 def draw_lines(axes: Axes, series: Sequence[Series], data: FigureData, theme: Theme) -> list[Line2D]:
-    """One line for each series, in order; a series `like` another shares its colour and lies above it."""
-    leaders = [one.label for one in series if not one.like]
+    """Draw one line per series, in order; a series `like` another has the other's colour and lies above it."""
+    leaders = [curve.label for curve in series if not curve.like]
     colours = {name: theme.colour(number) for number, name in enumerate(leaders)}
     handles = []
-    for one in series:
-        colour = colours.get(one.like or one.label) or theme.muted
-        x, y = _frame.visible(one.x, data.x), _frame.visible(one.y, data.y)
-        if one.lower is not None:
-            _band(axes, x, y, one, data, colour)
+    for curve in series:
+        colour = colours.get(curve.like or curve.label) or theme.muted
+        x, y = _frame.visible(curve.x, data.x), _frame.visible(curve.y, data.y)
+        if curve.lower is not None:
+            _band(axes, x, y, curve, data, colour)
         # A line of a single point would be invisible.
-        look = _LOOKS["points" if np.isfinite(x + y).sum() == 1 else one.style]
-        order = 3 if one.like else 2.5
-        handles += axes.plot(x, y, color=colour, label=one.label, markersize=4, zorder=order, **look)
+        look = _LOOKS["points" if np.isfinite(x + y).sum() == 1 else curve.style]
+        order = 3 if curve.like else 2.5
+        handles += axes.plot(x, y, color=colour, label=curve.label, markersize=4, zorder=order, **look)
     return handles
 
 
-def _band(axes: Axes, x: np.ndarray, y: np.ndarray, one: Series, data: FigureData, colour: str) -> None:
-    lower, upper = np.asarray(one.lower, float), _frame.visible(one.upper, data.y)
+def _band(axes: Axes, x: np.ndarray, y: np.ndarray, curve: Series, data: FigureData, colour: str) -> None:
+    lower, upper = np.asarray(curve.lower, float), _frame.visible(curve.upper, data.y)
     if data.y is not None and data.y.scale == "log":
         # A band that reaches zero has no lower edge on a log axis: it ends at the lowest point of the line.
         lower = np.maximum(lower, np.nanmin(y, initial=np.inf))
@@ -144,7 +144,7 @@ def _verticals(axes: Axes, data: FigureData, theme: Theme, room: float, lift: fl
         half = _frame.text_width(name) / 2
         place = float(_fractions(axes, [value])[0]) * room
         middle = min(max(place, half), max(room - half, half))
-        # The first row in which no earlier label is in the way.
+        # The first row in which the label overlaps no earlier label.
         row = next(r for r in range(99) if all(k != r or middle - half > b for _, b, k in taken))
         taken.append((middle - half, middle + half, row))
         axes.text(

@@ -1,4 +1,4 @@
-"""From the kind of a figure to the file that draws it."""
+"""Choose the module that draws each kind of figure."""
 
 import textwrap
 from types import ModuleType
@@ -41,7 +41,7 @@ _HEADING_SIZE = 10.5
 
 
 def draw_figure(data: FigureData, theme: Theme, heading: bool) -> Figure:
-    """A figure of its own, laid out so that no two words overlap."""
+    """Draw a whole figure, laid out so that no two words overlap."""
     with matplotlib.rc_context(style(theme)):
         if data.kind == "panels":
             return _draw_panels(data, theme, heading)

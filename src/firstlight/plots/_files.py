@@ -1,4 +1,4 @@
-"""Figures as files."""
+"""Write figures to files."""
 
 import io
 import os
@@ -21,7 +21,7 @@ _METADATA = {
 
 
 def save_figure(data: FigureData, path: str | os.PathLike[str], theme: Theme, dpi: int) -> Path:
-    """Draw `data` and write it in the format that the suffix names."""
+    """Draw `data` and write the figure in the format of the suffix."""
     suffix = Path(path).suffix.lower()
     if suffix not in _METADATA:
         known = ", ".join(_METADATA)

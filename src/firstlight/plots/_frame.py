@@ -1,4 +1,4 @@
-"""What every kind of figure has: scaled and labelled axes, a legend above the data, a theme."""
+"""Parts that every kind of figure shares: scaled and labelled axes, a legend above the data, a theme."""
 
 import math
 from collections.abc import Sequence
@@ -16,24 +16,24 @@ from firstlight.plots._theme import Theme
 from firstlight.records.figure import Axis, FigureData, Series
 
 Host = Figure | SubFigure
-"""What a kind of figure is drawn into: a figure of its own or a panel of one."""
+"""The place to draw into: a whole figure or a panel of a figure."""
 
 WIDTH = 4.7
 """Width of a figure in inches: small enough that its words are legible on a phone."""
 
 LEFT = 30.0
-"""How far a legend reaches to the left of the axes, in points: above the labels of the y axis there is room."""
+"""How far a legend extends to the left of the axes, in points, into the free room above the y labels."""
 
 SMALL = 9.0
 """Size of tick labels, legends and direct labels, in points."""
 
 
 def style(theme: Theme) -> dict[Any, Any]:
-    """Matplotlib settings under which a figure is made and written."""
+    """Return the matplotlib settings for drawing and writing a figure."""
     return {
         "font.family": ["DejaVu Sans"],
         "font.size": 10,
-        # Labels are the user's words: a dollar sign is a dollar sign.
+        # Labels are the user's text, in which a dollar sign does not start a formula.
         "text.parse_math": False,
         "text.color": theme.ink,
         "axes.facecolor": "none",
@@ -62,12 +62,12 @@ def style(theme: Theme) -> dict[Any, Any]:
 
 
 def width_in_points(host: Host) -> float:
-    """Width of a figure or of a panel."""
+    """Return the width of a figure or of a panel in points."""
     return host.bbox.width / host.dpi_scale_trans.get_matrix()[0, 0] * 72
 
 
 def text_width(text: str, size: float = SMALL) -> float:
-    """About how many points `text` takes, on the safe side."""
+    """Return an upper estimate of the width of `text` in points."""
     return 0.58 * size * len(text)
 
 
@@ -80,26 +80,26 @@ def label(axes: Axes, data: FigureData) -> None:
 
 
 def visible(values: Any, axis: Axis | None) -> np.ndarray:
-    """`values` with NaN where a logarithmic axis cannot show them; lines break there."""
+    """Return `values` with NaN where a logarithmic axis cannot show them; lines break at NaN."""
     array = np.asarray(values, dtype=float)
     array = np.where(np.isfinite(array), array, np.nan)
     return np.where(array > 0, array, np.nan) if axis is not None and axis.scale == "log" else array
 
 
 def scale(axes: Axes, data: FigureData, series: Sequence[Series]) -> None:
-    """Set linear, log or symlog axes; a symlog axis is linear below the smallest value it shows."""
+    """Set linear, log or symlog axes; a symlog axis is linear below the smallest value shown."""
     for which, axis in (("x", data.x), ("y", data.y)):
         if axis is None or axis.scale == "linear":
             continue
         options = {}
         if axis.scale == "symlog":
-            values = np.abs(np.concatenate([np.zeros(0), *(getattr(one, which) for one in series)]))
+            values = np.abs(np.concatenate([np.zeros(0), *(getattr(curve, which) for curve in series)]))
             options["linthresh"] = np.min(values[np.isfinite(values) & (values > 0)], initial=1.0)
         getattr(axes, f"set_{which}scale")(axis.scale, **options)
 
 
 def ticks(axes: Axes) -> None:
-    """Few ticks with short labels; call it when the limits are final."""
+    """Set few ticks with short labels; call this function when the axis limits are final."""
     places = [np.asarray(line.get_xdata(), float) for line in axes.lines]
     whole = bool(places) and all(np.array_equal(x[np.isfinite(x)], np.round(x[np.isfinite(x)])) for x in places)
     for axis in (axes.xaxis, axes.yaxis):
@@ -112,7 +112,7 @@ def ticks(axes: Axes) -> None:
 
 
 def _linear_ticks(axis: XAxis | YAxis, *, whole: bool) -> None:
-    """`whole` where nothing lies between the integers: layers, epochs, elements of a group."""
+    """Set ticks on a linear axis; `whole` if all values are integers, such as layers, epochs or group elements."""
     axis.set_major_locator(ticker.MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10], integer=whole))
     largest = max(abs(limit) for limit in axis.get_view_interval())
     if 1e-2 <= largest < 1e5:
@@ -137,7 +137,7 @@ def _log_ticks(axis: XAxis | YAxis) -> None:
 
 
 def name_places(axis: XAxis | YAxis, names: Sequence[str], room: float) -> None:
-    """Print category names at 0, 1, 2, …: slanted where they are long, thinned where they are many."""
+    """Print category names at 0, 1, 2, …; slant long names, and skip some if there are too many."""
     every = max(1, math.ceil(len(names) * 1.3 * SMALL / room))
     places = range(0, len(names), every)
     axis.set_major_locator(ticker.FixedLocator(list(places)))
@@ -150,27 +150,27 @@ def name_places(axis: XAxis | YAxis, names: Sequence[str], room: float) -> None:
 
 
 def crowded(names: Sequence[str], room: float) -> bool:
-    """Whether names side by side need more than `room` points."""
+    """Return whether names side by side need more than `room` points."""
     return any(text_width(name) > room / len(names) - 4 for name in names)
 
 
 def above(axes: Axes, lift: float, left: float = 0.0):
-    """Axes coordinates, moved `lift` points up and `left` points to the left."""
+    """Return axes coordinates moved `lift` points up and `left` points to the left."""
     return axes.transAxes + ScaledTranslation(-left / 72, lift / 72, axes.figure.dpi_scale_trans)
 
 
 def legend_columns(labels: Sequence[str], room: float) -> int:
-    """How many labels of a legend stand side by side: all, or as many as fit when each is as wide as the widest."""
+    """Return how many legend labels fit side by side: all of them, or the number that fit at the widest label."""
     widths = [text_width(text) + 34 for text in labels]
     return len(labels) if sum(widths) <= room else max(1, min(len(labels) - 1, int(room // max(widths))))
 
 
 def legend(axes: Axes, handles: Sequence[Any], room: float, lift: float = 3.0) -> None:
-    """A legend in rows above the axes, so that it never covers data."""
+    """Draw a legend in rows above the axes, so that it never covers data."""
     if not handles:
         return
     columns = legend_columns([str(handle.get_label()) for handle in handles], room + LEFT)
-    # Matplotlib fills columns first; words are read along rows.
+    # Matplotlib fills columns first; readers read along rows.
     order = sorted(range(len(handles)), key=lambda place: (place % columns, place))
     axes.legend(
         handles=[handles[place] for place in order],

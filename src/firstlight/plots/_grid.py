@@ -1,4 +1,4 @@
-"""Small maps side by side under one colour scale."""
+"""Small heat maps side by side with one colour scale."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def _layout(data: FigureData) -> tuple[int, int]:
 
 
 def size(data: FigureData) -> tuple[float, float]:
-    """Inches."""
+    """Return width and height in inches."""
     rows, columns = _layout(data)
     _, tall, wide = data.arrays["matrices"].shape
     cell = 3.35 / columns * float(np.clip(tall / max(wide, 1), 0.3, 2.0))
@@ -23,7 +23,7 @@ def size(data: FigureData) -> tuple[float, float]:
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
-    """Fill `host`; the axes are named once, at the left and at the bottom."""
+    """Draw `data` into `host`; the axis labels appear once, at the left and at the bottom."""
     matrices = data.arrays["matrices"]
     rows, columns = _layout(data)
     grid = host.subplots(max(rows, 1), columns, squeeze=False)

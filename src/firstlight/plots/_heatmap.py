@@ -1,4 +1,4 @@
-"""A matrix in colour."""
+"""Heat map of a matrix, with its colour scale."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ COLOUR_MAPS = {"sequential": "viridis", "diverging": "RdBu_r"}
 
 
 def size(data: FigureData) -> tuple[float, float]:
-    """Inches, such that cells are about square unless the matrix is very long."""
+    """Return width and height in inches; cells are about square unless the matrix is very long."""
     rows, columns = data.arrays["matrix"].shape
     return _frame.WIDTH, float(np.clip(3.5 * rows / max(columns, 1) + 0.7, 1.9, 5.2))
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
-    """Fill `host`."""
+    """Draw `data` into `host`."""
     axes = host.subplots()
     matrix = data.arrays["matrix"]
     image = show(axes, matrix, colours(data, matrix))
@@ -33,7 +33,7 @@ def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
 
 
 def colours(data: FigureData, values: np.ndarray) -> dict[str, Any]:
-    """Colour map and norm, over the given limits or all values; diverging is symmetric about the centre."""
+    """Return colour map and norm over the given limits or all values; a diverging map is symmetric."""
     known = values[np.isfinite(values)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
     center = data.meta["center"]
@@ -49,7 +49,7 @@ def colours(data: FigureData, values: np.ndarray) -> dict[str, Any]:
 
 
 def show(axes: Axes, matrix: np.ndarray, look: dict[str, Any]):
-    """The matrix as an image whose cells keep sharp edges; cells that are not numbers stay empty."""
+    """Draw the matrix as an image with sharp cell edges; cells that are not finite stay empty."""
     shown = np.ma.masked_invalid(matrix)
     image = axes.imshow(shown, interpolation="none", aspect="auto", **look)
     axes.spines[:].set_visible(False)
@@ -58,7 +58,7 @@ def show(axes: Axes, matrix: np.ndarray, look: dict[str, Any]):
 
 
 def bar(host: _frame.Host, image: Any, axes: Any, data: FigureData) -> None:
-    """The colour scale with its label."""
+    """Draw the colour scale with its label."""
     scale = host.colorbar(image, ax=axes, fraction=0.05, pad=0.02, aspect=22)
     scale.outline.set_visible(False)  # type: ignore[operator]
     scale.ax.tick_params(length=2)

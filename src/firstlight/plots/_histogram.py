@@ -1,4 +1,4 @@
-"""How samples fall into bins, with theory curves over them."""
+"""Histogram of samples, with theory curves drawn over the bins."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from firstlight.records.figure import FigureData, Series, unpack_series
 
 
 def size(data: FigureData) -> tuple[float, float]:
-    """Inches."""
+    """Return width and height in inches."""
     return _frame.WIDTH, 3.0
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
-    """Fill `host`."""
+    """Draw `data` into `host`."""
     axes = host.subplots()
     edges, theory = data.arrays["edges"], unpack_series(data, "theory")
     room = _frame.width_in_points(host) - 70
@@ -24,9 +24,9 @@ def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
         colour = theme.colour(number)
         axes.stairs(heights, edges, fill=True, color=colour, alpha=0.25)
         handles.append(axes.stairs(heights, edges, color=colour, linewidth=1.3, label=name))
-    for one in theory:
-        x, y = _frame.visible(one.x, data.x), _frame.visible(one.y, data.y)
-        handles += axes.plot(x, y, color=theme.ink, linewidth=1.3, dashes=(4, 2), label=one.label)
+    for curve in theory:
+        x, y = _frame.visible(curve.x, data.x), _frame.visible(curve.y, data.y)
+        handles += axes.plot(x, y, color=theme.ink, linewidth=1.3, dashes=(4, 2), label=curve.label)
     axes.margins(x=0.02, y=0.06)
     axes.grid(axis="y")
     _frame.ticks(axes)

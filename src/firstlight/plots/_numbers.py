@@ -1,4 +1,4 @@
-"""Numbers as short text without markup, so that a terminal, a page and a figure print them alike."""
+"""Short text for numbers, without markup, the same in a terminal, on a page and in a figure."""
 
 import math
 
@@ -7,7 +7,7 @@ _MINUS = "−"
 
 
 def short(value: float, digits: int = 3, plain: tuple[float, float] = (1e-3, 1e5)) -> str:
-    """`value` to so many significant digits, with a power of ten outside the range `plain`.
+    """Format `value` to `digits` significant digits, with a power of ten outside the range `plain`.
 
     >>> short(0.25), short(-12345.0), short(3e-7), short(2.5e9), short(1e6), short(float("nan"))
     ('0.25', '−12300', '3×10⁻⁷', '2.5×10⁹', '10⁶', '–')

@@ -1,4 +1,4 @@
-"""A phase diagram: success rate over two parameters, with the theory's boundary over it."""
+"""Phase diagram: success rate over two parameters, with the theory's boundary drawn over the map."""
 
 import numpy as np
 from matplotlib.patheffects import Normal, Stroke
@@ -12,18 +12,18 @@ _DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 
 
 def size(data: FigureData) -> tuple[float, float]:
-    """Inches."""
+    """Return width and height in inches."""
     return _frame.WIDTH, 3.6
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
-    """Fill `host`; a theory line is white with a dark edge, so that it shows on every colour of the map."""
+    """Draw `data` into `host`; a theory line is white with a dark edge, visible on every colour of the map."""
     axes = host.subplots()
     theory = unpack_series(data, "theory")
     _frame.scale(axes, data, theory)
     x, y, rate = (data.arrays[name] for name in ("x", "y", "rate"))
     edges = cell_edges(x, data.x), cell_edges(y, data.y)
-    # Above some size a path for each cell makes a file that browsers open slowly.
+    # A path for each cell of a large map makes a file that browsers open slowly.
     mesh = axes.pcolormesh(
         *edges,
         np.ma.masked_invalid(rate),
@@ -36,14 +36,14 @@ def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
     )
     axes.set(xlim=(edges[0][0], edges[0][-1]), ylim=(edges[1][0], edges[1][-1]))
     handles = []
-    for number, one in enumerate(theory):
+    for number, curve in enumerate(theory):
         line = axes.plot(
-            _frame.visible(one.x, data.x),
-            _frame.visible(one.y, data.y),
+            _frame.visible(curve.x, data.x),
+            _frame.visible(curve.y, data.y),
             color="#ffffff",
             linewidth=1.8,
             linestyle=_DASHES[number % len(_DASHES)],
-            label=one.label,
+            label=curve.label,
             path_effects=[Stroke(linewidth=3.6, foreground="#1f2328"), Normal()],
             scalex=False,
             scaley=False,
@@ -56,7 +56,7 @@ def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
 
 
 def cell_edges(values: np.ndarray, axis: Axis | None) -> np.ndarray:
-    """Where one cell ends and the next begins: halfway between values, on the scale of the axis."""
+    """Return the edges between cells: halfway between neighbouring values, on the scale of the axis."""
     log = axis is not None and axis.scale == "log" and bool((values > 0).all())
     places = np.log(values) if log else np.asarray(values, float)
     if len(places) == 1:

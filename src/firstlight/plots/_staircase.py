@@ -1,4 +1,4 @@
-"""A loss that falls in steps, with the predicted plateaus and jump times over it."""
+"""Staircase loss curve, with the predicted plateaus and jump times drawn over it."""
 
 import numpy as np
 
@@ -8,12 +8,12 @@ from firstlight.records.figure import FigureData, unpack_series
 
 
 def size(data: FigureData) -> tuple[float, float]:
-    """Inches."""
+    """Return width and height in inches."""
     return _frame.WIDTH, 3.1
 
 
 def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
-    """Fill `host`."""
+    """Draw `data` into `host`."""
     axes = host.subplots()
     (measured,) = unpack_series(data)
     _frame.scale(axes, data, [measured])

@@ -1,4 +1,4 @@
-"""SVG for web pages: real text, colours as CSS variables, ids that no other figure on the page has."""
+"""SVG for web pages: real text, colours as CSS variables, ids unique on the page."""
 
 import dataclasses
 import io
@@ -12,13 +12,13 @@ from firstlight.plots._draw import draw_figure
 from firstlight.plots._theme import DARK, LIGHT, Theme
 from firstlight.records.figure import FigureData
 
-# Matplotlib wants colours, not variables: draw in colours that stand for the variables, then put those in.
-_STANDINS = {f"#0b0c{number:02x}": name for number, name in enumerate(LIGHT.variables(), start=16)}
+# Matplotlib needs colours, not CSS variables: draw in placeholder colours, then replace them by the variables.
+_PLACEHOLDERS = {f"#0b0c{number:02x}": name for number, name in enumerate(LIGHT.variables(), start=16)}
 _FONT = "var(--fl-font, system-ui, 'Segoe UI', Roboto, 'Liberation Sans', 'DejaVu Sans', sans-serif)"
 
 
-def _standin_theme() -> Theme:
-    ink, muted, grid, paper, *series = _STANDINS
+def _placeholder_theme() -> Theme:
+    ink, muted, grid, paper, *series = _PLACEHOLDERS
     return dataclasses.replace(LIGHT, ink=ink, muted=muted, grid=grid, paper=paper, series=tuple(series))
 
 
@@ -35,8 +35,8 @@ SVG_RULES = f".fl-figure *{{stroke-linejoin:round;stroke-linecap:butt}}.fl-figur
 
 
 def web_svg(data: FigureData, heading: bool, styled: bool, copy: int) -> str:
-    """One `<svg>` element; the digest of the figure and the number of the copy salt its ids."""
-    theme = _standin_theme()
+    """Return one `<svg>` element; the figure's digest and the copy number salt the ids."""
+    theme = _placeholder_theme()
     settings = _frame.style(theme)
     settings.update({"svg.fonttype": "none", "svg.hashsalt": f"{data.digest}{copy}"})
     buffer = io.StringIO()
@@ -50,7 +50,7 @@ def _for_the_web(text: str, data: FigureData, styled: bool, copy: int) -> str:
     body = text[text.index("</metadata>") + len("</metadata>") : text.rindex("</svg>")]
     body = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", body, count=1, flags=re.S)
     used = set(re.findall(r"#([\w.-]+)[\")]", body))
-    # Matplotlib escapes < and > in words and attributes, so this finds tags and never a reader's text.
+    # Matplotlib escapes < and > in text and attributes, so this pattern matches only tags, never a user's text.
     body = re.sub(r"<[^>]*>", lambda tag: _web_tag(tag[0], used), body)
     # Characters that XML forbids would make the whole figure unreadable.
     body = re.sub(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", "", body)
@@ -74,16 +74,16 @@ def _web_tag(tag: str, used: set[str]) -> str:
     return re.sub(r' d="[^"]*"', lambda path: re.sub(r"\d+\.\d{3,}", _rounded, path[0]), tag)
 
 
-def _as_variable(found: re.Match[str]) -> str:
-    name = _STANDINS.get(found[2])
-    return f"{found[1]}: var({name})" if name else found[0]
+def _as_variable(match: re.Match[str]) -> str:
+    name = _PLACEHOLDERS.get(match[2])
+    return f"{match[1]}: var({name})" if name else match[0]
 
 
-def _rounded(found: re.Match[str]) -> str:
-    return f"{float(found[0]):.2f}"
+def _rounded(match: re.Match[str]) -> str:
+    return f"{float(match[0]):.2f}"
 
 
 def _description(data: FigureData) -> str:
-    # Shown as a tooltip and read aloud.
+    # Browsers show this text as a tooltip, and screen readers read it aloud.
     words = data.title or " against ".join(axis.label for axis in (data.y, data.x) if axis) or data.kind
     return "".join(letter for letter in words if letter.isprintable())

@@ -1,4 +1,4 @@
-"""Curves as text for a live view: braille dots, two wide and four high in each character."""
+"""Curves as text for a live view, drawn with braille characters of 2 × 4 dots."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from firstlight.records.figure import Axis, FigureData, Series, unpack_series
 
 # Bit of the braille pattern U+2800 + bits for the dot in row 0–3 and column 0–1 of a character.
 _BITS = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
-# 256-colour codes near the series colours of the other renderers.
+# 256-colour codes close to the series colours of `_theme.py`.
 _COLOURS = (39, 208, 36, 182, 178, 117, 245)
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
@@ -27,10 +27,10 @@ def terminal(
     x_limits: Limits | None = None,
     y_limits: Limits | None = None,
 ) -> str:
-    """A figure of kind `curves` in `height` lines of at most `width` characters, axes and legend included.
+    """Draw a figure of kind `curves` as `height` lines of at most `width` characters, with axes and legend.
 
-    Without `colour` the curves carry letters that the legend explains; with it, ANSI colours tell them apart.
-    Limits keep the axes still while a run goes on. A symlog axis is shown as a linear one.
+    Without `colour`, letters in the curves refer to the legend; with `colour`, ANSI colours distinguish the curves.
+    Give limits to fix the axes during a run. A symlog axis is drawn as a linear axis.
 
     >>> from firstlight.records.figure import curves
     >>> shown = curves([Series("train", [0, 1, 2, 3], [3, 1, 0.3, 0.1])], x="epoch", y="loss")
@@ -45,12 +45,12 @@ def terminal(
          0         epoch         3
     """
     if figure.kind != "curves" or figure.x is None or figure.y is None:
-        raise ValueError(f"a terminal shows figures of kind 'curves'; received one of kind {figure.kind!r}")
+        raise ValueError(f"a terminal shows figures of kind 'curves'; received kind {figure.kind!r}")
     if width < 24 or height < 8:
         raise ValueError(f"a terminal figure needs width ≥ 24 and height ≥ 8; received {width} × {height}")
     series = unpack_series(figure)
-    x = _Ruler.over(figure.x, [one.x for one in series], x_limits)
-    y = _Ruler.over(figure.y, [one.y for one in series], y_limits)
+    x = _Ruler.over(figure.x, [curve.x for curve in series], x_limits)
+    y = _Ruler.over(figure.y, [curve.y for curve in series], y_limits)
     low, high = y.names()
     gutter = max(len(low), len(high)) + 1
     columns = width - gutter - 1
@@ -71,7 +71,7 @@ def terminal(
 
 @dataclass(frozen=True)
 class _Ruler:
-    """From values to [0, 1] along one axis, and back for its two ends."""
+    """Map from values to [0, 1] along an axis, with labels for its two ends."""
 
     log: bool
     low: float
@@ -101,13 +101,13 @@ class _Ruler:
 
 
 def _dots(series: Series, x: _Ruler, y: _Ruler, rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Rows and columns of the dots on the line through the points; it breaks where a value is missing."""
+    """Return rows and columns of the dots on a curve; the curve breaks where a value is missing."""
     across = x.place(series.x) * (2 * columns - 1)
     down = (1 - y.place(series.y)) * (4 * rows - 1)
     points = np.stack([across, down], axis=1)
     known = np.isfinite(across) & np.isfinite(down)
     whole = np.flatnonzero(known[:-1] & known[1:])
-    # Far outside the frame nothing shows, and a spike must not cost a million dots.
+    # Points far outside the frame are invisible, and a spike must not cost a million dots.
     points = np.clip(points, -4 * columns, 8 * columns)
     start, move = points[whole], points[whole + 1] - points[whole]
     count = np.ceil(np.abs(move).max(axis=1, initial=0)).astype(int) + 1
@@ -125,12 +125,12 @@ def _body(series: Sequence[Series], x: _Ruler, y: _Ruler, rows: int, columns: in
     bits = np.zeros((rows, columns), dtype=int)
     owner = np.full((rows, columns), -1)
     letters: dict[tuple[int, int], str] = {}
-    for number, one in enumerate(series):
-        row, column = _dots(one, x, y, rows, columns)
+    for number, curve in enumerate(series):
+        row, column = _dots(curve, x, y, rows, columns)
         np.bitwise_or.at(bits, (row // 4, column // 2), _BITS[row % 4, column % 2])
         owner[row // 4, column // 2] = number
         for third in range(3):
-            # Letters of different curves stand in different columns.
+            # Letters of different curves are in different columns.
             at = int((third + (number + 0.5) / len(series)) / 3 * columns)
             here = np.flatnonzero(column // 2 == at)
             if here.size and not colour:
@@ -148,8 +148,8 @@ def _body(series: Sequence[Series], x: _Ruler, y: _Ruler, rows: int, columns: in
 
 
 def _paints(series: Sequence[Series]) -> list[int]:
-    leaders = [one.label for one in series if not one.like]
-    return [_COLOURS[leaders.index(one.like or one.label) % len(_COLOURS)] for one in series]
+    leaders = [curve.label for curve in series if not curve.like]
+    return [_COLOURS[leaders.index(curve.like or curve.label) % len(_COLOURS)] for curve in series]
 
 
 def _paint(text: str, code: int | None) -> str:
@@ -157,11 +157,11 @@ def _paint(text: str, code: int | None) -> str:
 
 
 def _legend(series: Sequence[Series], y_name: str, width: int, colour: bool) -> list[str]:
-    """The label of the y axis, then each curve's mark and name, in as many lines as they need."""
+    """Return the lines of the legend: the label of the y axis, then the mark and name of each curve."""
     lines, length = [y_name + ":"], len(y_name) + 1
-    for number, (one, code) in enumerate(zip(series, _paints(series), strict=True)):
+    for number, (curve, code) in enumerate(zip(series, _paints(series), strict=True)):
         mark = "━━" if colour else _LETTERS[number % len(_LETTERS)]
-        name = one.label[: width - len(mark) - 3]
+        name = curve.label[: width - len(mark) - 3]
         length += len(mark) + len(name) + 2
         if length > width:
             lines.append("")

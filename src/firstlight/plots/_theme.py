@@ -1,4 +1,4 @@
-"""Colours: Okabe and Ito's colour-blind safe set, tuned to keep contrast on a light and on a dark page.
+"""Colours: Okabe and Ito's colour-blind safe set, adjusted for contrast on light and dark pages.
 
 M. Okabe and K. Ito, Color Universal Design (2008).
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Theme:
-    """The colours of a figure: text, quieter text and axes, grid lines, background, then one for each series.
+    """The colours of a figure: text (`ink`), axes and secondary text, grid lines, background, series.
 
     >>> LIGHT.colour(0) == LIGHT.colour(len(LIGHT.series))
     True
@@ -21,11 +21,11 @@ class Theme:
     series: tuple[str, ...]
 
     def colour(self, number: int) -> str:
-        """The colour of series `number`, starting again after the last."""
+        """Return the colour of series `number`; colours repeat after the last."""
         return self.series[number % len(self.series)]
 
     def variables(self) -> dict[str, str]:
-        """CSS variable → colour."""
+        """Return a mapping from CSS variable to colour."""
         named = {"ink": self.ink, "muted": self.muted, "grid": self.grid, "paper": self.paper}
         numbered = {str(number): colour for number, colour in enumerate(self.series, start=1)}
         return {f"--fl-{name}": colour for name, colour in (named | numbered).items()}

@@ -1,6 +1,6 @@
-"""What is written down: specs, records and the store that keeps them. Plain data, no JAX.
+"""Specs, records and the store. Plain data, no JAX.
 
-Names load when first touched, so that a command line can start without NumPy or pydantic:
+Names load on first use, so that the command line starts without NumPy or pydantic:
 
 >>> from firstlight.records import RunSpec, run_id
 >>> run_id(RunSpec())[:12]

@@ -1,4 +1,4 @@
-"""What every spec and record is: frozen, closed to unknown fields, plain JSON, known by its content."""
+"""Base classes of specs and records: frozen, closed to unknown fields, plain JSON, compared by content."""
 
 from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -9,7 +9,7 @@ from firstlight.records._canonical import canonical_json, sha256
 
 
 class Frozen(BaseModel):
-    """A frozen pydantic model that refuses fields it does not know."""
+    """A frozen pydantic model that rejects unknown fields."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, validate_default=True, ser_json_inf_nan="strings"
@@ -20,7 +20,7 @@ R = TypeVar("R", bound="Record")
 
 
 class Record(Frozen):
-    """A frozen model with an exact JSON round trip; numbers that are not finite are written as words.
+    """A frozen model with an exact JSON round trip; NaN and infinities are written as words.
 
     Two records are equal when their digests are, so a record that holds a NaN equals its copy.
     """
@@ -30,7 +30,7 @@ class Record(Frozen):
 
     @property
     def digest(self) -> str:
-        """SHA-256 of everything the record says, as 64 hexadecimal digits."""
+        """SHA-256 of the record's content, as 64 hexadecimal digits."""
         return sha256(self._hashed())
 
     def __eq__(self, other: object) -> bool:
@@ -46,12 +46,12 @@ class Record(Frozen):
         return {**self.model_dump(exclude={*empty, *short}), **short}
 
     def to_json(self) -> str:
-        """The record as canonical JSON: sorted keys, shortest exact floats."""
+        """Return the record as canonical JSON: sorted keys, shortest exact floats."""
         return canonical_json(self.model_dump())
 
     @classmethod
     def from_json(cls: type[R], text: str) -> R:
-        """The record that `to_json` wrote."""
+        """Return the record that `to_json` wrote."""
         return cls.model_validate_json(text)
 
 
@@ -59,5 +59,5 @@ Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 
 def utc_now() -> str:
-    """The time now, as ISO 8601 in UTC."""
+    """Return the current time as ISO 8601 in UTC."""
     return datetime.now(UTC).isoformat(timespec="microseconds")

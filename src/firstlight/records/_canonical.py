@@ -1,4 +1,4 @@
-"""One way to write a value down, so that equal values have equal hashes on every machine."""
+"""Canonical JSON, so that equal values have equal hashes on every machine."""
 
 import hashlib
 import json
@@ -7,19 +7,19 @@ from typing import Any
 
 
 def canonical_json(value: Any) -> str:
-    """JSON with sorted keys, no spaces, shortest exact floats, and NaN and ±∞ as words.
+    """Return JSON with sorted keys, no spaces, shortest exact floats, and NaN and ±∞ as words.
 
     >>> canonical_json({"b": 1e-2, "a": (1, float("inf"))})
     '{"a":[1,"Infinity"],"b":0.01}'
     """
     try:
         return _dumps(value)
-    except ValueError:  # a number that is not finite is rare, and looking for it first is slow
+    except ValueError:  # NaN and infinities are rare, and looking for them first is slow
         return _dumps(_finite(value))
 
 
 def sha256(value: Any) -> str:
-    """SHA-256 of a value's canonical JSON, as 64 hexadecimal digits.
+    """Return the SHA-256 of a value's canonical JSON, as 64 hexadecimal digits.
 
     >>> sha256({})[:8]
     '44136fa3'

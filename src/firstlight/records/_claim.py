@@ -1,4 +1,4 @@
-"""`ClaimRecord`: what came of checking one statement of a paper."""
+"""`ClaimRecord`: the result of checking one statement of a paper."""
 
 from typing import Annotated, Any, ClassVar, Literal
 

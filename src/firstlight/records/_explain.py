@@ -1,4 +1,4 @@
-"""Says, in one line per problem, which field of a spec is wrong, what was given and what is allowed."""
+"""Explain a wrong spec: one line per problem, with the field, the given value and the allowed values."""
 
 import json
 import types
@@ -17,9 +17,9 @@ _EXPLAINED = 20
 
 
 class SpecError(ValueError):
-    """A run specification that cannot be used; `problems` holds one line for each thing to mend.
+    """Raised for an invalid run specification; `problems` holds one line per problem.
 
-    Long lines are cut in the middle and lines beyond 2 KB are counted, whatever a file holds:
+    Long lines are cut in the middle, and lines beyond 2 KB are only counted:
 
     >>> error = SpecError([f"field {i}: " + "x" * 10**6 for i in range(9)])
     >>> len(str(error)) < 2048, error.problems[-1]
@@ -31,11 +31,11 @@ class SpecError(ValueError):
         super().__init__("\n".join(self.problems))
 
     def __reduce__(self) -> tuple[type["SpecError"], tuple[tuple[str, ...]]]:
-        return SpecError, (self.problems,)  # sent back by a worker it would else be made from its text
+        return SpecError, (self.problems,)  # otherwise pickle, between processes, would pass the text as problems
 
 
 class Place(NamedTuple):
-    """Where a pydantic error points: the path a user would write, its type, and the model it belongs to."""
+    """The location of a pydantic error: the path that a user would write, its type, and its model."""
 
     path: str
     annotation: Any
@@ -45,14 +45,14 @@ class Place(NamedTuple):
 
 
 def explain(error: ValidationError, model: type[BaseModel]) -> SpecError:
-    """The problems pydantic found in a `model`, in a user's words."""
+    """Translate pydantic's problems with a `model` into messages for users."""
     problems = error.errors(include_url=False)
     lines = [_line(problem, model) for problem in problems[:_EXPLAINED]]
     return SpecError([*lines, *([_more(len(problems) - _EXPLAINED)] if len(problems) > _EXPLAINED else [])])
 
 
 def locate(model: type[BaseModel], location: Sequence[int | str]) -> Place:
-    """Follow pydantic's location through the types, leaving out the tags of unions.
+    """Follow pydantic's location through the types and leave out the tags of unions.
 
     >>> from firstlight.records._spec import RunSpec
     >>> locate(RunSpec, ("task", "group", "frac")).path
@@ -83,7 +83,7 @@ def locate(model: type[BaseModel], location: Sequence[int | str]) -> Place:
 
 
 def allowed(annotation: Any, constraints: Sequence[Any] = ()) -> str:
-    """What a field accepts, in words.
+    """Describe in words which values a field accepts.
 
     >>> from firstlight.records._spec import Count, Loss
     >>> allowed(Count), allowed(Loss.model_fields["reduction"].annotation)
@@ -129,7 +129,7 @@ def _more(count: int) -> str:
 
 
 def _printable(text: str) -> str:
-    """The text on one line, with control characters and halves of characters written as escapes."""
+    """Return the text on one line, with control characters and lone surrogates written as escapes."""
     escaped = (c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return text if text.isprintable() else "".join(escaped)
 
@@ -173,7 +173,7 @@ def _guess(place: Place, key: str, model: type[BaseModel]) -> str:
 
 
 def _similar(key: str, names: Sequence[str]) -> str:
-    """The name meant by a misspelling, a beginning (`frac`) or initials (`lr`); empty when there is none."""
+    """Return the name meant by a misspelling, a prefix (`frac`) or initials (`lr`); "" if there is none."""
     close = closest(key, names, cutoff=0.75)
     begun = [name for name in names if len(key) > 2 and name.startswith(key)]
     initials = [name for name in names if "_" in name and key == "".join(word[0] for word in name.split("_"))]
@@ -218,8 +218,8 @@ def _bounds(constraints: Sequence[Any]) -> str:
         annotated_types.Lt: "<",
         annotated_types.Le: "≤",
     }
-    found = [f"{signs[type(c)]} {getattr(c, type(c).__name__.lower())}" for c in constraints if type(c) in signs]
-    return f" {' and '.join(found)}" if found else ""
+    bounds = [f"{signs[type(c)]} {getattr(c, type(c).__name__.lower())}" for c in constraints if type(c) in signs]
+    return f" {' and '.join(bounds)}" if bounds else ""
 
 
 def _list(words: Sequence[Any], last: str = ", ") -> str:
@@ -238,6 +238,6 @@ def _short(value: Any, limit: int = 70) -> str:
     except (TypeError, ValueError, RecursionError):
         try:
             text = repr(value)
-        except (ValueError, RecursionError):  # a number of over 4300 digits, or lists without end
+        except (ValueError, RecursionError):  # an integer of over 4300 digits, or a list that contains itself
             text = type(value).__name__
     return text if len(text) <= limit else f"{text[: limit - 1]}…"

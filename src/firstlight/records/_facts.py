@@ -1,4 +1,4 @@
-"""Where and with what a record was made. Stored with it, never hashed into its identity."""
+"""Software versions and machine of a record; stored with the record, but not part of its identity."""
 
 import functools
 import os
@@ -23,7 +23,7 @@ _PACKAGES = (
 
 
 def software_versions() -> dict[str, str]:
-    """Versions of Python and of the installed packages that numbers depend on; none of them is imported.
+    """Return the versions of Python and of the installed packages that affect numbers, without importing them.
 
     >>> {"python", "firstlight", "numpy"} <= software_versions().keys()
     True
@@ -32,7 +32,7 @@ def software_versions() -> dict[str, str]:
 
 
 def machine_facts() -> dict[str, str | int]:
-    """Operating system, processor, cores and memory; no host or user name, since reports are shared.
+    """Return operating system, processor, cores and memory; no host or user name, because reports are shared.
 
     >>> sorted(machine_facts())
     ['cores', 'memory_bytes', 'processor', 'system']
@@ -42,13 +42,13 @@ def machine_facts() -> dict[str, str | int]:
 
 @functools.cache
 def _versions() -> tuple[tuple[str, str], ...]:
-    found = [("python", platform.python_version())]
+    versions = [("python", platform.python_version())]
     for package in _PACKAGES:
         try:
-            found.append((package, metadata.version(package)))
+            versions.append((package, metadata.version(package)))
         except metadata.PackageNotFoundError:
             continue
-    return tuple(found)
+    return tuple(versions)
 
 
 @functools.cache
@@ -75,7 +75,7 @@ def _processor() -> str:
 def _cores() -> int:
     try:
         return len(os.sched_getaffinity(0))
-    except AttributeError:  # only Linux says which cores a process may use
+    except AttributeError:  # only Linux reports which cores a process may use
         return os.cpu_count() or 1
 
 

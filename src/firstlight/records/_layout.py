@@ -1,7 +1,7 @@
-"""What a file of arrays must hold: declared as names, types and shapes, and checked in one place.
+"""Declared contents of array files (names, types, shapes), and the check of a file against them.
 
-A reader declares its file as a `Form` (the JSON header) and a table of `Tensor`s, and opens it inside `reading`:
-whatever the file holds instead is a `FileError` that says what was required, what was received and the way out.
+A reader declares its file as a `Form` (the JSON header) and a table of `Tensor`s, and opens it inside `reading`.
+A file that does not match raises a `FileError` with the required content, the received content and a fix.
 """
 
 import os
@@ -19,25 +19,26 @@ from firstlight.records._shorten import shorten
 
 
 class FileError(ValueError):
-    """A file that is not what it must be: what was required, what was received, and the way out."""
+    """Raised for a file with wrong content; the message has the required and the received content and a fix."""
 
 
 class Form(BaseModel):
-    """A JSON header: exactly the declared fields, each of the declared type, nothing converted."""
+    """A JSON header with exactly the declared fields and types; values are never converted."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """One array of a file.
+    """The declaration of one array of a file.
 
     **Arguments:**
 
     - `shape`: lengths, or names of lengths, which must agree between all arrays of the file.
-    - `dtypes`: kinds ("f", "iu") or full names ("float32") that are allowed.
-    - `finite`: whether NaN and infinities are refused.
-    - `low`, `high`: the smallest and the largest entry allowed.
+    - `dtypes`: allowed kinds ("f", "iu") or full names ("float32").
+    - `finite`: whether NaN and infinities are rejected.
+    - `low`: the smallest allowed entry.
+    - `high`: the largest allowed entry.
     - `optional`: whether the array may be absent.
     """
 
@@ -54,7 +55,7 @@ F = TypeVar("F", bound=Form)
 
 @contextmanager
 def reading(path: str | os.PathLike[str], what: str, fix: str) -> Iterator[None]:
-    """Name the file, what it must be and the way out, whatever the checks inside refuse."""
+    """Turn a `ValueError` inside this context into a `FileError` with the file, the required content and a fix."""
     try:
         yield
     except FileError:
@@ -64,29 +65,29 @@ def reading(path: str | os.PathLike[str], what: str, fix: str) -> Iterator[None]
 
 
 def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str, np.ndarray]]:
-    """The metadata and all arrays of a safetensors file; what cannot be read as one is a `ValueError`."""
+    """Return the metadata and all arrays of a safetensors file; raise `ValueError` if it cannot be read."""
     from safetensors import SafetensorError, safe_open
 
-    # A pipe or a device would be waited for, without end.
+    # Reading from a pipe or a device could block forever.
     if Path(path).exists() and not Path(path).is_file():
         raise ValueError("a safetensors file is required; got a folder, a pipe or a device")
     try:
         with safe_open(os.fspath(path), framework="numpy") as file:
             return file.metadata() or {}, {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     except (SafetensorError, AttributeError, TypeError, KeyError, OverflowError) as error:
-        # NumPy has no bfloat16 and no 8-bit floats; safetensors then fails with whatever it stumbles over.
+        # NumPy has no bfloat16 and no 8-bit floats; safetensors then fails with one of several exceptions.
         raise ValueError(f"a whole safetensors file is required ({type(error).__name__}: {error})") from None
 
 
 def parse_form(form: type[F], text: str | None, key: str) -> F:
-    """The JSON header `text`, found under `key` in the metadata of a file, checked against its declaration."""
+    """Parse and check the JSON header `text`, which was under `key` in the metadata of a file."""
     if text is None:
         raise ValueError(f"its metadata must hold {key!r}; got none")
     return filled(form, parse_json(text))
 
 
 def filled(form: type[F], value: Any) -> F:
-    """The form that `value` fills; the first field that does not fit is a `ValueError`."""
+    """Return the form with the fields of `value`; raise `ValueError` for the first field that does not fit."""
     try:
         return form.model_validate(value)
     except ValidationError as error:
@@ -94,7 +95,7 @@ def filled(form: type[F], value: Any) -> F:
 
 
 def check_tensors(arrays: Mapping[str, np.ndarray], declared: Mapping[str, Tensor]) -> dict[str, int]:
-    """Refuse arrays that are not those declared; returns the named lengths.
+    """Check arrays against their declarations and return the named lengths.
 
     >>> line = {"x": Tensor(("n",)), "y": Tensor(("n",))}
     >>> check_tensors({"x": np.zeros(3), "y": np.ones(3)}, line)

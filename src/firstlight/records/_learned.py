@@ -1,15 +1,15 @@
-"""When a set counts as learned, and the first row of a run at which it was: said once for all who tell of runs."""
+"""The accuracy at which a data set counts as learned, and the first row of a run that reaches a level."""
 
 import numpy as np
 
 from firstlight.records._table import Table
 
 LEARNED = 0.99
-"""The accuracy at which a set counts as learned."""
+"""The accuracy at which a data set counts as learned."""
 
 
 def first_row(table: Table, column: str, at_least: float = LEARNED) -> int | None:
-    """The place of the first row at which a column reaches a level; None if it does not, or is not there.
+    """Return the index of the first row where a column reaches a level; None if it never does or is absent.
 
     >>> first_row(Table([0, 10, 20], {"train_accuracy": [0.2, 0.99, 1.0]}), "train_accuracy")
     1

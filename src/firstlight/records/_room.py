@@ -1,4 +1,4 @@
-"""How much memory and disk this process may still take, as far as the system says."""
+"""Memory and disk space that this process may still use, as far as the system reports them."""
 
 import os
 import shutil
@@ -9,9 +9,9 @@ PROC, CGROUPS = Path("/proc"), Path("/sys/fs/cgroup")
 
 
 def available_memory() -> int | None:
-    """Bytes that can be had without swapping, within the limit of the container; None where nothing says.
+    """Return the bytes available without swapping, within the container's limit; None if unknown.
 
-    Linux counts what it can give; elsewhere it is half of what is installed.
+    Linux reports available memory. Elsewhere the result is half of the installed memory.
 
     >>> (available_memory() or 1) > 0
     True
@@ -21,7 +21,7 @@ def available_memory() -> int | None:
 
 
 def free_disk(path: str | os.PathLike[str]) -> int | None:
-    """Free bytes on the disk of a file that need not exist yet; None where the system does not say.
+    """Return the free bytes on the disk of a file that need not exist yet; None if unknown.
 
     >>> (free_disk("not/there/yet.sqlite") or 1) > 0
     True
@@ -49,7 +49,7 @@ def _half_installed() -> int | None:
 
 
 def _from_cgroups() -> Iterator[int]:
-    """What is left of every limit that a container or a job scheduler has set."""
+    """Yield the remaining bytes under each memory limit of a container or a job scheduler."""
     try:
         own = [line.split(":", 2) for line in (PROC / "self" / "cgroup").read_text().splitlines()]
     except OSError:

@@ -2,7 +2,7 @@
 
 
 def shorten(text: str, limit: int = 200) -> str:
-    """Cut the middle out of a text longer than `limit` characters, and say how much is missing.
+    """Cut the middle out of a text longer than `limit` characters, and print the number of characters left out.
 
     >>> shorten("a" * 30 + "b" * 30, 40)
     'aaaaaaaaaaaaa…(35 left out)…bbbbbbbbbbbb'

@@ -1,7 +1,7 @@
-"""A run as plain data: what is learned, what learns, under which loss and optimizer, what is written down.
+"""A run as plain data: task, model, loss, optimizer, and what to record.
 
-The parts (`Loss`, `Optimizer`, …) are also the arguments of `firstlight.flow.train`, so a convention is
-stated once, whether it comes from Python, a TOML file or the command line.
+The parts (`Loss`, `Optimizer`, …) are also the arguments of `firstlight.flow.train`, so a convention has the same
+name in Python, in a TOML file and on the command line.
 """
 
 from numbers import Real as RealNumber
@@ -13,7 +13,7 @@ from firstlight.records._base import Frozen
 from firstlight.records._steps import EverySteps, LogSteps, RecordedSteps
 
 LARGEST = 2**63 - 1
-"""The largest whole number in a spec: that of 64 bits, the largest that an array can count."""
+"""The largest whole number in a spec: the largest signed 64-bit integer, the limit of array sizes."""
 
 
 def _whole(value: Any) -> Any:
@@ -32,7 +32,7 @@ def _real(value: Any) -> Any:
         return float("inf")
 
 
-# Strict, so that "500" and true are refused where a number is meant; NumPy's scalars and 1e3 are welcome.
+# Strict: numeric fields reject "500" and true, but accept NumPy scalars and 1e3.
 Whole = Annotated[int, BeforeValidator(_whole), Field(strict=True)]
 Real = Annotated[float, BeforeValidator(_real), Field(strict=True)]
 Flag = Annotated[bool, Field(strict=True)]
@@ -45,8 +45,8 @@ Fraction = Annotated[Real, Field(gt=0, le=1)]
 class Loss(Frozen):
     """ℓ = factor · reduce_i ‖P(o_i − y_i)‖² or cross-entropy, with every convention named.
 
-    `projection` removes the mean over samples (Li₂'s P₁⊥), over outputs (its released code, CoGO) or nothing;
-    `reduction` is over samples; outputs are always summed.
+    `projection` removes the mean over samples (Li₂'s P₁⊥), the mean over outputs (Li₂'s released code, CoGO) or
+    nothing. `reduction` is over samples; outputs are always summed.
     """
 
     kind: Literal["mse", "cross_entropy"] = "mse"
@@ -72,10 +72,21 @@ class Schedule(Frozen):
 class Optimizer(Frozen):
     """An optax optimizer and its schedule.
 
-    `decay="coupled"` adds wd·θ to the gradient (L2), as `"auto"` does for SGD and Adam; `"decoupled"` adds it to
-    the update, as `"auto"` does for AdamW and Muon. `momentum` is that of SGD (default 0) or Muon (default 0.95).
-    `layer_rates` multiplies the learning rate of a parameter named as in the model (`W`, `V`, `weights.0`, …).
-    An epoch of mini-batches visits the rows in a new order and leaves out the last n mod `batch_size` of it.
+    **Attributes:**
+
+    - `name`: the optimizer.
+    - `learning_rate`: the rate before the schedule.
+    - `weight_decay`: the coefficient wd.
+    - `decay`: `"coupled"` adds wd·θ to the gradient (L2); `"decoupled"` adds wd·θ to the update; `"auto"` couples for
+      SGD and Adam and decouples for AdamW and Muon.
+    - `momentum`: momentum of SGD (default 0) or Muon (default 0.95).
+    - `beta1`: decay of the mean of gradients (Adam, AdamW, Muon).
+    - `beta2`: decay of the mean of squared gradients (Adam, AdamW, Muon).
+    - `epsilon`: constant in the denominator of the update (Adam, AdamW, Muon).
+    - `schedule`: multiplier of the learning rate over steps.
+    - `layer_rates`: multipliers of the learning rate by parameter name (`W`, `V`, `weights.0`, …).
+    - `batch_size`: rows per mini-batch; None for all rows. Each epoch visits the rows in a new order and leaves out the
+      last n mod `batch_size` of them.
     """
 
     name: Literal["sgd", "adam", "adamw", "muon"] = "adam"
@@ -102,7 +113,7 @@ class Optimizer(Frozen):
 
 
 class Recording(Frozen):
-    """At which steps observables are taken: every `every`, or `points` log-spaced ones, ends included."""
+    """The recorded steps: every `every` steps, or `points` log-spaced steps, both with first and last step."""
 
     every: Count | None = 10
     points: Count | None = None
@@ -121,7 +132,7 @@ class Recording(Frozen):
         return self
 
     def steps(self, last: int) -> RecordedSteps:
-        """The recorded steps 0 = s₀ < … < s_r = last, a sequence that holds none of them in memory.
+        """Return the recorded steps 0 = s₀ < … < s_r = last as a lazy sequence.
 
         >>> tuple(Recording(every=4).steps(10))
         (0, 4, 8, 10)
@@ -145,7 +156,7 @@ class Stop(Frozen):
         return self
 
     def reached(self, value: float) -> bool:
-        """Whether `value` is at or beyond the level.
+        """Return whether `value` is at or beyond the level.
 
         >>> Stop(observable="test_accuracy", at_least=0.99).reached(1.0)
         True
@@ -154,9 +165,9 @@ class Stop(Frozen):
 
 
 class SplitSpec(Frozen):
-    """Which rows train: a fraction or a count, drawn with the run's seed, if asked equally from each target.
+    """The training rows: a fraction or a count of all rows, drawn with the run's seed.
 
-    With neither, all rows train:
+    `stratified` draws equally from each target. Without fraction and count, all rows are training rows:
 
     >>> SplitSpec()
     SplitSpec(fraction=1.0, count=None, stratified=False)
@@ -180,12 +191,12 @@ class SplitSpec(Frozen):
         return self
 
 
-# Of each pair a spec holds only one, so overriding one clears the other.
+# A spec holds at most one field of each pair, so overriding a field clears the other.
 ALTERNATIVES = (("every", "points"), ("fraction", "count"), ("at_least", "at_most"))
 
 
 class _Task(Frozen):
-    """What the tasks share: `{stratified: true}` alone keeps the size of the task's default split."""
+    """Base class of the tasks: `{stratified: true}` alone keeps the size of the task's default split."""
 
     @field_validator("split", mode="before", check_fields=False)
     @classmethod
@@ -196,7 +207,7 @@ class _Task(Frozen):
 
 
 class GroupTask(_Task):
-    """Predict g₁ g₂ … g_k in a finite group, from concatenated one-hot, summed one-hot or template inputs."""
+    """Predict the product g₁ g₂ … g_k in a finite group from one-hot, summed one-hot or template inputs."""
 
     kind: Literal["group"] = "group"
     group: str = "Z71"
@@ -226,7 +237,7 @@ class ParityTask(_Task):
 
 
 class ArraysTask(_Task):
-    """Arrays a user brings, in an `.npz` file with `X` and `y`; they enter the identity by digest."""
+    """The user's arrays `X` and `y` in an `.npz` file; their digest is part of the run's identity."""
 
     kind: Literal["arrays"] = "arrays"
     path: str
@@ -264,9 +275,9 @@ ModelSpec = Annotated[TwoLayerModel | DeepModel, Field(discriminator="kind")]
 
 
 class RunSpec(Frozen):
-    """One training run, from which it can be repeated bit for bit on one machine.
+    """The specification of one training run, repeatable bit for bit on one machine.
 
-    In a mapping, a task or a model without `kind` is of the default kind:
+    In a mapping, a task or a model without `kind` has the default kind:
 
     >>> RunSpec.model_validate({"task": {"group": "Z23"}}).task.kind
     'group'
@@ -286,7 +297,7 @@ class RunSpec(Frozen):
 
     @property
     def clock(self) -> Literal["epoch", "step"]:
-        """The word for time on every page of the run: `epoch` if each step sees all training rows, else `step`.
+        """The word for time on every page of the run: `epoch` if each step uses all training rows, else `step`.
 
         >>> RunSpec().clock
         'epoch'

@@ -1,4 +1,4 @@
-"""The words with which a run and a claim end; one vocabulary for flow, runs, claims, store and report."""
+"""The possible ends of a run and of a claim; one vocabulary for flow, runs, claims, store and report."""
 
 from typing import Literal
 
@@ -6,4 +6,4 @@ RunStatus = Literal["finished", "interrupted", "diverged", "failed"]
 """How a run ended."""
 
 ClaimVerdict = Literal["holds", "holds-as-corrected", "fails", "inconclusive"]
-"""How a claim ended."""
+"""The result of checking a claim."""

@@ -1,4 +1,4 @@
-"""The recorded steps of a run, computed when asked for: a run may have more steps than fit in memory."""
+"""The recorded steps of a run as lazy sequences, because a run may have more steps than fit in memory."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -8,7 +8,7 @@ from typing import overload
 
 _SHOWN = 4
 
-# Not Sequence[int]: a checker of types would look at an item of it, and list all of them for that.
+# Not Sequence[int]: a runtime type checker would check an item, and compute the whole sequence for it.
 
 
 @dataclass(frozen=True, repr=False)
@@ -25,7 +25,7 @@ class EverySteps(Sequence):
 
     @property
     def at_most(self) -> int:
-        """The number of steps, which may be more than `len` can say."""
+        """The number of steps, which may be larger than `len` can return."""
         return 1 - (-self.last // self.every)
 
     def __len__(self) -> int:
@@ -53,7 +53,7 @@ class EverySteps(Sequence):
 
 @dataclass(frozen=True, repr=False)
 class LogSteps(Sequence):
-    """0, then `points` steps from 1 to `last` with equal ratios, rounded; those that coincide count once.
+    """0, then `points` steps from 1 to `last` with equal ratios, rounded; equal steps count once.
 
     >>> LogSteps(last=100, points=4)
     (0, 1, 5, 22, 100)
@@ -74,7 +74,7 @@ class LogSteps(Sequence):
 
     @property
     def at_most(self) -> int:
-        """A bound on the number of steps that costs nothing."""
+        """An upper bound on the number of steps that needs no computation of the steps."""
         return min(self.points + 1, self.last) + 1
 
     def __len__(self) -> int:
@@ -98,7 +98,7 @@ class LogSteps(Sequence):
 
     @cached_property
     def _listed(self) -> tuple[int, ...]:
-        return tuple(iter(self))  # of itself, tuple would ask for the length
+        return tuple(iter(self))  # `tuple(self)` would call `len`, which calls this property
 
     @cached_property
     def _ratio(self) -> float:
@@ -108,7 +108,7 @@ class LogSteps(Sequence):
         return round(self._ratio**place)
 
     def _first_above(self, step: int, place: int) -> int:
-        """The first place from here on whose step is greater; strides double, so that a billion equal ones cost 30."""
+        """Return the first index from `place` on with a step above `step`; strides double to skip equal steps fast."""
         stride = 1
         while place < self.points and self._at(place) <= step:
             place, stride = place + stride, 2 * stride
@@ -120,7 +120,7 @@ RecordedSteps = EverySteps | LogSteps
 
 
 def shortened(steps: Sequence[int]) -> str:
-    """A few steps from the beginning, and the last.
+    """Format the first few steps and the last.
 
     >>> shortened(range(0, 101, 10))
     '(0, 10, 20, 30, …, 100)'

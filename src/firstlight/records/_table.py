@@ -1,4 +1,4 @@
-"""What was observed during a run: one row per recorded step, one column per observable."""
+"""The observations of a run: one row per recorded step, one column per observable."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ Row = tuple[int, Mapping[str, Any]]
 
 @dataclass(frozen=True, eq=False)
 class Table:
-    """Columns (r, …) over the recorded `step` (r,); read-only, and equal when every bit is.
+    """Read-only columns (r, …) over the recorded `step` (r,); tables are equal if all their bits are.
 
     A column of scalars is float64; a column of arrays keeps its type.
 
@@ -35,19 +35,19 @@ class Table:
 
     @classmethod
     def from_rows(cls, rows: Sequence[Row]) -> "Table":
-        """Rows (step, values) as columns; a scalar absent from a row is NaN there."""
+        """Build a table from rows (step, values); a scalar absent from a row becomes NaN."""
         names = sorted({name for _, values in rows for name in values})
         return cls([step for step, _ in rows], {name: _stack(name, rows) for name in names})
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "Table":
-        """The inverse of `arrays`."""
+        """Build a table from `arrays`."""
         columns = {name: array for name, array in arrays.items() if name != "step"}
         return cls(arrays["step"], columns)
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """All columns with `step` among them, as a file would hold them."""
+        """All columns and `step`, as they are written to a file."""
         return {"step": np.asarray(self.step), **self.columns}
 
     @property
@@ -56,17 +56,17 @@ class Table:
         return digest_arrays(self.arrays)
 
     def rows(self) -> list[tuple[int, dict[str, Any]]]:
-        """The inverse of `from_rows`."""
+        """Return the rows (step, values), the inverse of `from_rows`."""
         return [
             (int(step), {name: column[i] for name, column in self.columns.items()}) for i, step in enumerate(self.step)
         ]
 
     def scalars(self) -> dict[str, np.ndarray]:
-        """The columns (r,) with one number per row: what a CSV file or a data frame can show."""
+        """Return the columns (r,) with one number per row, which a CSV file or a data frame can hold."""
         return {name: column for name, column in self.columns.items() if column.ndim == 1}
 
     def to_json(self) -> dict[str, Any]:
-        """Plain lists; a column of arrays is written flat with its type and shape."""
+        """Return plain lists; a column of arrays is flat, with its type and shape."""
         columns = {
             name: column.tolist()
             if column.ndim == 1
@@ -77,7 +77,7 @@ class Table:
 
     @classmethod
     def parse(cls, value: Any) -> "Table":
-        """A table from a table or from what `to_json` returned."""
+        """Return a table from a table or from the result of `to_json`."""
         if isinstance(value, cls):
             return value
         if not isinstance(value, Mapping) or not value.keys() >= {"step", "columns"}:
@@ -106,7 +106,7 @@ class Table:
         return f"Table({len(self)} rows: {', '.join(self.columns)})"
 
     def __reduce__(self):
-        # A read-only mapping does not travel between processes; the arrays do.
+        # A read-only mapping cannot be pickled; the arrays can.
         return Table.from_arrays, (self.arrays,)
 
 
@@ -121,7 +121,7 @@ def _column(name: str, values: Any, rows: int) -> np.ndarray:
     dtype = np.float64 if array.ndim == 1 else array.dtype.newbyteorder("<")
     array = np.array(array, dtype=dtype, order="C")
     if array.dtype.kind == "f":
-        array[np.isnan(array)] = np.nan  # one NaN of the many there are, so that equal tables have equal bits
+        array[np.isnan(array)] = np.nan  # NaN has many bit patterns; use one, so that equal tables have equal bits
     array.flags.writeable = False
     return array
 

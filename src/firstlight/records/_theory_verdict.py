@@ -1,4 +1,4 @@
-"""`TheoryVerdict`: what a theory predicted of a run, what was measured, and whether the two agree."""
+"""`TheoryVerdict`: a theory's prediction for a run, the measurement, and whether the two agree."""
 
 from typing import Annotated, Literal
 
@@ -7,7 +7,7 @@ from pydantic import Field
 from firstlight.records._base import Frozen
 
 Agreement = Literal["yes", "no", "does not apply"]
-"""Whether prediction and measurement agree; a theory that makes no claim about a run does not apply to it."""
+"""Whether prediction and measurement agree; `does not apply` if the theory predicts nothing about the run."""
 
 
 class TheoryVerdict(Frozen):
@@ -20,7 +20,7 @@ class TheoryVerdict(Frozen):
     - `measured`: the same quantity, measured on the run; '' if it was not measured.
     - `agrees`: `yes`, `no`, or `does not apply`.
     - `sentence`: the verdict for a reader who has not read the paper, without symbols.
-    - `look_at`: the title of the figure that shows it, or ''.
+    - `look_at`: the title of the figure that shows the comparison, or ''.
 
     >>> verdict = TheoryVerdict(
     ...     theory="li2", predicted="generalises near epoch 120", measured="epoch 140", agrees="yes",

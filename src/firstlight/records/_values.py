@@ -1,4 +1,4 @@
-"""Plain values in a record: numbers, text, lists and tables of them, with NaN and ±∞ surviving JSON."""
+"""Plain values in a record: numbers, text, lists and tables; NaN and ±∞ survive JSON."""
 
 from collections.abc import Mapping
 from numbers import Integral
@@ -12,7 +12,7 @@ _WORDS = ("NaN", "Infinity", "-Infinity")
 
 
 def plain(value: Any) -> Any:
-    """The value with arrays (NumPy's, JAX's) as lists and scalars as Python's own.
+    """Convert arrays of NumPy or JAX to lists and their scalars to Python numbers.
 
     >>> plain({"error": np.float32(0.5), "counts": np.arange(3), "level": "-Infinity"})
     {'error': 0.5, 'counts': [0, 1, 2], 'level': -inf}
@@ -37,4 +37,4 @@ def plain(value: Any) -> Any:
 
 
 Value = Annotated[Any, BeforeValidator(plain)]
-"""A field that holds a plain value."""
+"""Annotation of a field that holds a plain value."""

@@ -19,7 +19,7 @@ MOST_SECONDS = 365 * 86400
 _STEPS = 2**31 - 1  # the compiled program counts steps in 32 bits
 _ADDRESSES = 2**47  # bytes a processor can address; XLA aborts the process where a product of sizes overflows
 
-_TRY = "--allow-large (allow_large=True) tries all the same"
+_TRY = "--allow-large (allow_large=True) tries anyway"
 
 
 def check_sizes(

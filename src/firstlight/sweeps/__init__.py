@@ -1,11 +1,11 @@
-"""Many runs at once: a grid or a list of changes × seeds, on all cores or on a Dask cluster.
+"""Many runs at once: a grid or a list of points × seeds, on all cores or on a Dask cluster.
 
 >>> from firstlight.sweeps import Sweep
 >>> sweep = Sweep(grid={"task.group": ["Z5", "Z7"], "model.width": [16, 64]}, seeds=5)
 >>> len(sweep.expand()), sweep.fields
 (20, ('task.group', 'model.width'))
 
-`run_sweep(sweep, "runs.sqlite").frame` is then one table with a row for each point.
+`run_sweep(sweep, "runs.sqlite").frame` is a table with one row per point.
 """
 
 from firstlight.sweeps._cluster import ClusterError

@@ -1,6 +1,6 @@
-"""Worker processes of a Dask cluster, which may come, go and be killed while a sweep runs.
+"""Workers of a Dask cluster, which may join, leave or be killed while a sweep runs.
 
-Batches go through `Client.submit`: joblib's Dask backend waits forever for a task that kills its workers.
+Batches go through `Client.submit`, because joblib's Dask backend waits forever for a task that kills its workers.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from firstlight.sweeps._pool import Pool, Result, WorkerDied
 from firstlight.sweeps._worker import Worker
 
 CONNECT_SECONDS = 10.0
-"""Seconds a scheduler has to answer."""
+"""Seconds to wait for the answer of a scheduler."""
 
 WAIT_FOR_WORKERS = 60.0
 """Seconds without any worker after which a sweep gives up."""
@@ -37,7 +37,7 @@ _LOGGERS = ("distributed.client", "distributed.core", "distributed.comm", "torna
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Leave it to `ClusterError` to say what happened: Dask's client logs tracebacks of its own event loop."""
+    """Silence the tracebacks that Dask's client logs from its event loop; `ClusterError` reports the failure."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]
     levels = [logger.level for logger in loggers]
     try:
@@ -50,11 +50,11 @@ def _quiet() -> Iterator[None]:
 
 
 class ClusterError(RuntimeError):
-    """A cluster that cannot be reached or has no workers."""
+    """Raised if a cluster cannot be reached or has no workers."""
 
 
 def _require_certificates(address: str) -> None:
-    """Refuse a tls:// address without certificates: Dask's client would fail half open, and log tracebacks."""
+    """Raise for a tls:// address without certificates, with which Dask's client would fail half open."""
     import dask.config
     from distributed.security import Security
 
@@ -75,7 +75,7 @@ def _require_certificates(address: str) -> None:
 class ClusterPool(Pool):
     """The workers of the scheduler at an address."""
 
-    patience = 1  # the scheduler itself has tried several workers before it gives a batch up
+    patience = 1  # the scheduler has already tried several workers before it reports a batch as failed
 
     def __init__(self, address: str, worker: Worker) -> None:
         try:
@@ -112,7 +112,7 @@ class ClusterPool(Pool):
 
     @property
     def room(self) -> int:
-        # No more than one batch per thread: one that waits on a dying worker would be counted guilty too.
+        # No more than one batch per thread: a batch that waits on a dying worker would be blamed too.
         return max(self.workers - len(self._running), 0)
 
     @property
@@ -139,13 +139,13 @@ class ClusterPool(Pool):
         return [self._take(future) for future in list(self._running) if future.done()]
 
     def close(self) -> None:
-        # Of a lost scheduler there is nothing to cancel, and asking it would only wait.
+        # If the scheduler is lost there is nothing to cancel, and a request would only wait.
         with self._quiet, interrupts.deferred(), contextlib.suppress(OSError, CancelledError, TimeoutError):
             if self._client.status == "running":
                 self._client.cancel(list(self._running), force=True)
             self._running.clear()
             self._client.close(timeout=5)
-            gc.collect()  # futures that nobody awaited are logged when they are collected
+            gc.collect()  # futures that were never awaited are logged when they are collected
 
     def _take(self, future: Any) -> tuple[Batch, Result]:
         from distributed import KilledWorker
@@ -172,15 +172,15 @@ class ClusterPool(Pool):
 
     def _lost(self, error: BaseException) -> ClusterError:
         return ClusterError(
-            f"lost the scheduler at {self._address} ({type(error).__name__}); every point that had ended is "
-            "recorded, run the sweep again to go on"
+            f"lost the scheduler at {self._address} ({type(error).__name__}); all finished points are recorded, "
+            "run the sweep again to continue"
         )
 
     def _require_firstlight(self) -> None:
         with self._reaching():
             answers: Any = self._client.run(_version, on_error="return")
         for worker, answer in answers.items():
-            # A worker that died before it answered says nothing about what is installed there.
+            # A worker that died before its answer does not show whether firstlight is installed.
             if isinstance(answer, BaseException) and not isinstance(answer, OSError):
                 raise ClusterError(
                     f"worker {worker} cannot import firstlight ({answer}); install firstlight "
@@ -193,5 +193,5 @@ class ClusterPool(Pool):
         elif time.monotonic() - self._alive > WAIT_FOR_WORKERS:
             raise ClusterError(
                 f"the scheduler at {self._address} has had no worker for {WAIT_FOR_WORKERS:.0f} seconds; "
-                f"start one with `dask worker {self._address}` and run the sweep again to go on"
+                f"start one with `dask worker {self._address}` and run the sweep again to continue"
             )

@@ -1,4 +1,4 @@
-"""The loop between a sweep and its workers: every point ends in one outcome, whatever dies on the way."""
+"""The loop between a sweep and its workers: every point gets one outcome, even if workers die."""
 
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -10,21 +10,21 @@ from firstlight.sweeps._batches import Batch
 from firstlight.sweeps._pool import Pool, WorkerDied
 
 _TICK = 0.5
-"""Seconds after which the loop looks up although nothing has ended."""
+"""Seconds after which the loop checks for interrupts even if no batch has ended."""
 
 
 def drive(batches: Sequence[Batch], pool: Pool, on_outcome: Callable[[RunOutcome], None]) -> None:
-    """Run all batches and hand over the outcome of each point once.
+    """Run all batches and call `on_outcome` once for each point.
 
-    A batch whose worker dies is cut into single points, run one after another beside the rest; a point that
-    goes on killing its worker alone has failed.
+    A batch whose worker dies is split into single points. These run one after another beside the other batches.
+    A point that kills its worker when it runs alone is recorded as failed.
     """
     waiting, suspects = deque(batches), deque[Batch]()
     watched = False
     while waiting or suspects or pool.busy:
         interrupts.check()
         for _ in range(pool.room):
-            # One suspect at a time: were there two on a cluster, the death of a worker would accuse both.
+            # One suspect at a time: with two on a cluster, the death of a worker would blame both.
             if suspects and not watched:
                 pool.start(suspects.popleft())
                 watched = True
@@ -45,5 +45,5 @@ def drive(batches: Sequence[Batch], pool: Pool, on_outcome: Callable[[RunOutcome
 
 def _failed(spec: RunSpec, error: BaseException) -> RunRecord:
     if isinstance(error, WorkerDied):
-        error = WorkerDied(f"{error} while running this point alone; it may need more memory than there is")
+        error = WorkerDied(f"{error} while running this point alone; it may need more memory than is available")
     return failure(spec, error)

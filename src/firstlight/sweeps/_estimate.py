@@ -1,4 +1,4 @@
-"""What a whole sweep will take, before it starts."""
+"""Estimate the memory, disk space and time of a sweep before it starts."""
 
 import os
 from collections import Counter
@@ -11,11 +11,21 @@ from firstlight.records._room import available_memory, free_disk
 from firstlight.sweeps._batches import cut
 
 _WORKER_BYTES = 4e8
-"""What Python and JAX take in a worker before it trains."""
+"""Memory of Python and JAX in a worker before training, in bytes."""
 
 
 class SweepEstimate(Frozen):
-    """Points in all and those left to run, workers (None on a cluster), memory of each, bytes on disk, seconds."""
+    """The expected cost of a sweep.
+
+    **Attributes:**
+
+    - `points`: number of points of the sweep.
+    - `left`: number of points still to run.
+    - `workers`: number of worker processes; None on a cluster.
+    - `memory`: bytes of memory per worker.
+    - `disk`: bytes written to the store.
+    - `seconds`: expected duration.
+    """
 
     points: int
     left: int
@@ -33,7 +43,7 @@ def estimate_sweep(
     keep_weights: bool = False,
     data: str | os.PathLike[str] | None = None,
 ) -> SweepEstimate:
-    """What the points that are left will take; points that share shapes are estimated once.
+    """Estimate the cost of the points left to run; points that share shapes are estimated once.
 
     >>> specs = [RunSpec(seed=seed) for seed in range(4)]
     >>> whole = estimate_sweep(specs, points=6, workers=2)
@@ -58,12 +68,12 @@ def check_sweep(
     data: str | os.PathLike[str] | None = None,
     store: str | os.PathLike[str] | None = None,
 ) -> None:
-    """Refuse a sweep with a point that does not fit, or whose workers do not fit beside each other."""
+    """Raise `SpecError` if a point, all workers together, or the results do not fit into memory or on disk."""
     memory = available_memory()
     problems: Counter[str] = Counter()
     seen: set[str] = set()
     for spec in left:
-        # Workers of a cluster have their own memory, and look at it themselves.
+        # The workers of a cluster check their own memory.
         if expected.workers is not None and (key := runs.batch_key(spec)) not in seen:
             seen.add(key)
             try:
@@ -79,7 +89,7 @@ def check_sweep(
             [
                 f"jobs: {expected.workers} workers need about {runs.size(needed)} of memory "
                 f"({runs.size(expected.memory)} each); {runs.size(memory)} are available. "
-                f"Use --jobs {fitting}; --allow-large (allow_large=True) tries all the same"
+                f"Use --jobs {fitting}; --allow-large (allow_large=True) tries anyway"
             ]
         )
     disk = None if store is None else free_disk(store)
@@ -88,6 +98,6 @@ def check_sweep(
             [
                 f"the sweep writes about {runs.size(expected.disk)}; {runs.size(disk)} are free where the store is. "
                 "Use fewer points or snapshots, or leave out --keep-weights; "
-                "--allow-large (allow_large=True) tries all the same"
+                "--allow-large (allow_large=True) tries anyway"
             ]
         )

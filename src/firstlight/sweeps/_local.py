@@ -1,7 +1,7 @@
 """Worker processes on this machine.
 
-Each is a loky executor (joblib's engine) of one process. A pool of several would be broken as a whole by the
-death of any of its processes, without a word about whose batch it was; of one, it names the batch.
+Each worker is a loky executor (joblib's engine) with one process. The death of one process breaks a whole executor
+and does not say which batch was running. With one process per executor, the batch is known.
 """
 
 import math
@@ -28,7 +28,7 @@ from firstlight.sweeps._worker import Worker, environment
 
 @dataclass
 class _Seat:
-    """One worker process, or none yet; `compiled` are the programs it has."""
+    """A place for one worker process, empty until first used; `compiled` holds the keys of its programs."""
 
     executor: Any = None
     batch: Batch | None = None
@@ -38,14 +38,14 @@ class _Seat:
 
 
 def default_jobs() -> int:
-    """As many workers as there are cores this process may use."""
+    """Return the number of cores that this process may use."""
     return cpu_count()
 
 
 class LocalPool(Pool):
-    """Processes on this machine, started when first needed and anew when they die."""
+    """Processes on this machine, started on first use and restarted when they die."""
 
-    patience = 2  # a worker may also be killed for what its neighbours did
+    patience = 2  # a worker may also be killed because its neighbours used too much memory
 
     def __init__(self, jobs: int, worker: Worker) -> None:
         self._worker = worker
@@ -67,10 +67,10 @@ class LocalPool(Pool):
         return len(self._seats) - self.room
 
     def choose(self, waiting: deque[Batch]) -> Batch | None:
-        """A batch whose program a free worker has, or one that nobody has compiled, or one worth compiling again."""
-        anyone = set().union(*(seat.compiled for seat in self._seats))
+        """Take the next batch: already compiled by a free worker, or by no worker, or worth compiling again."""
+        compiled = set().union(*(seat.compiled for seat in self._seats))
         for seat in self._free:
-            ranks = [0 if b.key in seat.compiled else 1 if b.key not in anyone else 2 for b in waiting]
+            ranks = [0 if b.key in seat.compiled else 1 if b.key not in compiled else 2 for b in waiting]
             for rank in (0, 1, 2):
                 place = ranks.index(rank) if rank in ranks else None
                 if place is not None and (rank < 2 or self._worthwhile(waiting, waiting[place].key)):
@@ -81,11 +81,11 @@ class LocalPool(Pool):
 
     def start(self, batch: Batch) -> None:
         seat = self._next if self._next.batch is None else self._free[0]
-        with interrupts.deferred():  # a worker started by halves would belong to nobody
+        with interrupts.deferred():  # an interrupt in between would leave a worker that no seat holds
             try:
                 future = self._submit(seat, batch)
             except BrokenProcessPool:
-                # The worker died while it had nothing to do: no batch is to blame.
+                # The worker died while idle, so no batch is to blame.
                 self._dismiss(seat)
                 future = self._submit(seat, batch)
             seat.batch, seat.future = batch, future
@@ -102,13 +102,13 @@ class LocalPool(Pool):
                 self._dismiss(seat)
 
     def _hire(self) -> Any:
-        """An executor whose process starts with its first batch."""
-        # While these start, they unblock the signals that `children_ignore_ctrl_c` blocks.
+        """Return an executor whose process starts with its first batch."""
+        # Start the trackers first: their start unblocks the signals that `children_ignore_ctrl_c` blocks.
         with _without_warnings_of_trackers():
             for tracker in (multiprocessing.resource_tracker, resource_tracker):
                 tracker.ensure_running()
         threads = max(cpu_count() // len(self._seats), 1)
-        # The initialiser is a light module's: a worker must follow its driver before the long imports begin.
+        # The initialiser is in a light module: a worker must follow its parent before the long imports begin.
         return ProcessPoolExecutor(
             max_workers=1, initializer=interrupts.follow, initargs=(os.getpid(),), env=environment(threads)
         )
@@ -124,7 +124,7 @@ class LocalPool(Pool):
             return seat.executor.submit(self._worker, batch.specs)
 
     def _worthwhile(self, waiting: deque[Batch], key: str) -> bool:
-        """Whether a second worker helps: not when the one that has the program is done before it has compiled."""
+        """Return whether a second worker helps: not if the first is done before the second has compiled."""
         points = sum(len(batch) for batch in waiting if batch.key == key)
         return points * self._per_point.get(key, math.inf) > self._first_batch.get(key, 0.0)
 
@@ -152,7 +152,7 @@ class LocalPool(Pool):
 
 @contextmanager
 def _without_warnings_of_trackers() -> Iterator[None]:
-    """Start processes that say nothing of what they tidy up after a driver that ended at once."""
+    """Start resource trackers without warnings about files that a killed parent left behind."""
     before = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = ",".join(filter(None, [before, "ignore:resource_tracker"]))
     try:

@@ -1,4 +1,4 @@
-"""What the driver of a sweep asks of its workers, and what it is told when one dies."""
+"""The interface between a sweep and its workers, and the error for a worker that died."""
 
 import abc
 from collections import deque
@@ -11,32 +11,32 @@ Result = Sequence[RunOutcome] | BaseException
 
 
 class WorkerDied(RuntimeError):
-    """The process that ran a batch is gone: killed for its memory, crashed, or switched off."""
+    """Raised if the process that ran a batch was killed for its memory, crashed or was switched off."""
 
 
 class Pool(abc.ABC):
-    """Workers that take one batch at a time each."""
+    """Workers, each of which runs one batch at a time."""
 
     patience: int
-    """How many deaths of its worker a point may cause, running by itself, before it counts as failed."""
+    """Number of workers that a point, running alone, may kill before the point counts as failed."""
 
     @property
     @abc.abstractmethod
     def workers(self) -> int:
-        """How many batches can run at a time."""
+        """Number of batches that can run at the same time."""
 
     @property
     @abc.abstractmethod
     def room(self) -> int:
-        """How many more batches can start now."""
+        """Number of further batches that can start now."""
 
     @property
     @abc.abstractmethod
     def busy(self) -> int:
-        """How many batches are running."""
+        """Number of batches that are running."""
 
     def choose(self, waiting: deque[Batch]) -> Batch | None:
-        """Take the batch that should start next out of those waiting; None when it is better to wait."""
+        """Remove the batch that should start next from `waiting`; return None if it is better to wait."""
         return waiting.popleft()
 
     @abc.abstractmethod
@@ -45,8 +45,8 @@ class Pool(abc.ABC):
 
     @abc.abstractmethod
     def ended(self, seconds: float) -> list[tuple[Batch, Result]]:
-        """The batches that ended, waiting for the first of them at most so long."""
+        """Return the batches that ended, after waiting at most `seconds` for the first."""
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Stop all workers that this pool started, whatever they are doing."""
+        """Stop all workers that this pool started, even if they are busy."""

@@ -1,4 +1,4 @@
-"""How far a sweep has come, told to a callback or shown as a bar with the time that is left."""
+"""Progress of a sweep, passed to a callback or shown as a bar with the remaining time."""
 
 import sys
 import time
@@ -11,7 +11,17 @@ from firstlight.records import RunRecord
 
 @dataclass(frozen=True)
 class SweepProgress:
-    """A moment of a sweep: points done of all, those that failed or diverged, seconds left, the newest record."""
+    """The state of a sweep when a point has ended.
+
+    **Attributes:**
+
+    - `done`: number of points done.
+    - `total`: number of points of the sweep.
+    - `bad`: number of points that failed, diverged or were interrupted.
+    - `seconds`: seconds since the start.
+    - `remaining`: expected seconds to the end, or None if unknown.
+    - `record`: the newest record, or None.
+    """
 
     done: int
     total: int
@@ -25,7 +35,7 @@ ProgressOption = Literal["auto", "off"] | Callable[[SweepProgress], None]
 
 
 class SweepReporter:
-    """Counts points. Those that were done before do not count towards the speed."""
+    """Count finished points; points done before this sweep started do not count towards the speed."""
 
     def __init__(self, option: ProgressOption, total: int, already: int) -> None:
         self._callback = option if callable(option) else None
@@ -35,11 +45,11 @@ class SweepReporter:
 
     @property
     def done(self) -> int:
-        """Points that need no more work."""
+        """Number of points that need no more work."""
         return self._done
 
     def add(self, record: RunRecord) -> None:
-        """One more point has ended."""
+        """Count a point that has ended, and report it."""
         self._done += 1
         self._bad += record.status != "finished"
         seconds = time.perf_counter() - self._start
@@ -51,7 +61,7 @@ class SweepReporter:
             self._bar.update(self._bar.task_ids[0], completed=self._done, note=note)
 
     def close(self) -> None:
-        """Take the bar away."""
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()
 

@@ -1,4 +1,4 @@
-"""A sweep as plain data: a base run, what varies, and the seeds; it expands to a list of run specs."""
+"""A sweep as plain data: a base run, the fields that vary, and the seeds."""
 
 import itertools
 import json
@@ -21,11 +21,11 @@ from firstlight.records._specfile import read_mapping
 from firstlight.records._values import plain
 
 _TABLES = ("layer_rates",)
-"""Fields that are tables of names; all other tables are parts of a spec and are written out as dotted fields."""
+"""Fields whose values are tables; all other tables are parts of a spec and become dotted fields."""
 
 
 def _flat(table: Any, prefix: str = "") -> Any:
-    """Nested tables as one table of dotted fields: TOML reads `task.group = …` as a table within a table."""
+    """Flatten nested tables to dotted fields: TOML reads `task.group = …` as a table within a table."""
     if not isinstance(table, Mapping):
         return table
     flat: dict[str, Any] = {}
@@ -39,12 +39,12 @@ def _lists(grid: Any) -> Any:
     grid = _flat(grid)
     for field, values in grid.items() if isinstance(grid, dict) else ():
         if not isinstance(values, list) or not values:
-            raise ValueError(f"{field} needs a list of values to go through")
+            raise ValueError(f"{field} needs a list of values")
     return grid
 
 
 MOST_POINTS = 1_000_000
-"""Points of a sweep; each is a spec that is held in memory and written to the store."""
+"""Largest number of points in a sweep; each point is a spec in memory and a row of the store."""
 
 
 def _counted(seeds: Any) -> Any:
@@ -64,10 +64,11 @@ class Sweep(Frozen):
 
     **Fields:**
 
-    - `base`: the run that everything else changes.
-    - `grid`: dotted field → list of values; every combination of them.
-    - `points`: changes written out one by one, each a table of dotted fields.
-    - `seeds`: a list of seeds, or their number n for 0 … n − 1; the seed of `base` if left out.
+    - `name`: a title.
+    - `base`: the run that the points change.
+    - `grid`: dotted field → list of values; the sweep takes every combination.
+    - `points`: explicit points, each a table of dotted fields.
+    - `seeds`: a list of seeds, or a number n for the seeds 0 … n − 1; the seed of `base` if left out.
 
     >>> sweep = Sweep(grid={"task.group": ["Z5", "Z7"], "task.split.fraction": [0.5, 0.7]}, seeds=3)
     >>> specs = sweep.expand()
@@ -85,7 +86,7 @@ class Sweep(Frozen):
     def _each_field_once(self) -> "Sweep":
         listed = {field for point in self.points for field in point}
         if both := sorted(listed & self.grid.keys()):
-            raise ValueError(f"a field varies either in grid or in points, and {', '.join(both)} does in both")
+            raise ValueError(f"a field varies either in grid or in points; {', '.join(both)} is in both")
         if self.seeds and "seed" in listed | self.grid.keys():
             raise ValueError("seeds are given in seeds or as the field seed, not both")
         if len(set(self.seeds)) < len(self.seeds):
@@ -94,12 +95,12 @@ class Sweep(Frozen):
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The dotted fields that vary, in order of appearance; the seed always does and is not among them."""
-        found = dict.fromkeys([*(field for point in self.points for field in point), *self.grid])
-        return tuple(field for field in found if field != "seed")
+        """The dotted fields that vary, in order of appearance, without the seed, which always varies."""
+        varying = dict.fromkeys([*(field for point in self.points for field in point), *self.grid])
+        return tuple(field for field in varying if field != "seed")
 
     def expand(self, data: str | os.PathLike[str] | None = None, *, allow_large: bool = False) -> list[RunSpec]:
-        """The runs of the sweep, each once, checked; a `SpecError` has one line per kind of mistake.
+        """Return the specs of the sweep, each once and checked; a `SpecError` has one line per kind of mistake.
 
         >>> Sweep(grid={"task.group": ["Z5", "ZZ"]}, seeds=4).expand()
         Traceback (most recent call last):
@@ -107,7 +108,7 @@ class Sweep(Frozen):
         """
         sizes = [len(self.points) or 1, *map(len, self.grid.values()), len(self.seeds) or 1]
         if math.prod(sizes) > MOST_POINTS:
-            size = f"the sweep has {math.prod(sizes):,} points ({' × '.join(map(str, sizes))}), and at most"
+            size = f"the sweep has {math.prod(sizes):,} points ({' × '.join(map(str, sizes))}); at most"
             raise SpecError([f"grid: {size} {MOST_POINTS:,} are allowed; use fewer values, or several sweeps"])
         specs: dict[str, RunSpec] = {}
         problems: Counter[str] = Counter()
@@ -119,7 +120,7 @@ class Sweep(Frozen):
                 specs.setdefault(run_id(spec), spec)
             except SpecError as error:
                 problems.update(error.problems)
-        # Stop rules name observables, which only a run that is built has; the first run with each set of rules will do.
+        # Stop rules name observables, which exist only after a run is built. Build the first run of each set of rules.
         ruled = Counter(spec.stop for spec in specs.values() if spec.stop)
         for stop, count in ruled.items():
             try:
@@ -139,7 +140,7 @@ class Sweep(Frozen):
 
 
 def sweep_from_mapping(mapping: Mapping[str, Any]) -> Sweep:
-    """A sweep from plain nested values; a `SpecError` has one line per wrong field.
+    """Build a sweep from plain nested values; a `SpecError` has one line per wrong field.
 
     >>> sweep_from_mapping({"seeds": 2, "gird": {}})
     Traceback (most recent call last):
@@ -156,7 +157,10 @@ def sweep_from_mapping(mapping: Mapping[str, Any]) -> Sweep:
 
 
 def load_sweep(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Sweep:
-    """The sweep in a `.toml` or `.json` file, where `base` may name the file of a run; overrides change the base."""
+    """Read a sweep from a `.toml` or `.json` file and apply `overrides` to its base.
+
+    `base` may be the path of a run's file, relative to the file of the sweep.
+    """
     file = Path(path)
     values = read_mapping(file, "a sweep")
     try:
@@ -174,7 +178,7 @@ def _changed(base: RunSpec, change: Mapping[str, Any]) -> RunSpec:
 
 def _toml(field: str, value: Any) -> str:
     if value is None:
-        raise SpecError([f"{field}: null is not a value; leave the field out of a point to keep that of the base"])
+        raise SpecError([f"{field}: null is not a value; leave the field out of a point to keep the value of the base"])
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{json.dumps(key)} = {_toml(field, item)}' for key, item in value.items())}}}"
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Running a sweep: what is done is skipped, what ends is kept at once, and the result is one table."""
+"""Run a sweep: skip points that are done, store each new record at once, and return one table."""
 
 import contextlib
 import functools
@@ -27,17 +27,17 @@ Path = str | os.PathLike[str]
 
 
 class SweepInterrupted(KeyboardInterrupt):
-    """Ctrl-C during a sweep; every point that had ended is in the store."""
+    """Raised by Ctrl-C during a sweep; all finished points are in the store."""
 
-    def __init__(self, done: int, total: int, kept: bool) -> None:
-        again = "run it again with the same store to go on" if kept else "give it a store to be able to go on"
+    def __init__(self, done: int, total: int, stored: bool) -> None:
+        again = "run it again with the same store to continue" if stored else "give it a store to be able to continue"
         super().__init__(f"sweep stopped with {done} of {total} points done; {again}")
         self.done, self.total = done, total
 
 
 @dataclass(frozen=True)
 class SweepResult:
-    """The points of a sweep in order, and the record of each that has one."""
+    """The points of a sweep in order, each with its record, or None if the point was not run."""
 
     sweep: Sweep
     specs: tuple[RunSpec, ...]
@@ -45,10 +45,10 @@ class SweepResult:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row per point: the fields that vary, the seed, how it ended, what came of it.
+        """One row per point: the fields that vary, the seed, the status and the numbers of the summary.
 
-        `memorised_at` and `generalised_at` are steps, NaN where it never happened; `final.<column>` is the last
-        observed value; a lens's numbers are in `<lens>.<name>`. A point that was not run has status `missing`.
+        `memorised_at` and `generalised_at` are steps, or NaN if the event did not happen. `final.<column>` is the last
+        observed value. `<lens>.<name>` is a number of a lens. A point that was not run has status `missing`.
         """
         rows = [self._row(spec, record) for spec, record in zip(self.specs, self.records, strict=True)]
         frame = pd.DataFrame(rows)
@@ -88,22 +88,23 @@ def run_sweep(
     """Run every point of a sweep that is not done yet, on all cores or on a Dask cluster.
 
     Points that share shapes are compiled once per worker. A point that raises or kills its worker is recorded
-    as failed and the others go on. Only this process writes the store, each point as soon as it ends, so a
-    sweep that was interrupted or killed goes on where it was when run again.
+    as failed, and the other points continue. Only this process writes the store, each point as soon as it ends.
+    An interrupted or killed sweep therefore resumes when it is run again.
 
     **Arguments:**
 
-    - `store`: an open store, the path of one, or None to keep nothing beyond the result.
+    - `sweep`: the points to run.
+    - `store`: an open store, the path of a store, or None to store nothing.
     - `jobs`: worker processes on this machine, by default one per core.
     - `cluster`: the address of a Dask scheduler, such as `tcp://10.0.0.1:8786`, instead of this machine.
-    - `force`: run also what is done.
-    - `keep_weights`: keep final weights and snapshots in the store; they are left out by default, for size.
-    - `data`: the folder of arrays that specs name, as the workers see it.
+    - `force`: run points again that are done.
+    - `keep_weights`: store final weights and snapshots; left out by default because of their size.
+    - `data`: the folder of the arrays that specs name, as the workers see it.
     - `progress`: `"auto"` (a bar on a terminal), `"off"`, or a callback.
-    - `worker`: what runs a batch of specs and returns an `RunOutcome` for each; training, by default.
-    - `allow_large`: try also what does not fit into memory or on the disk. The workers of a cluster look at their own
+    - `worker`: function that runs a batch of specs and returns a `RunOutcome` for each; by default it trains.
+    - `allow_large`: run points that do not fit into memory or on the disk. The workers of a cluster check their own
       memory.
-    - `on_estimate`: called with what the sweep will take, before it starts.
+    - `on_estimate`: callback that receives the `SweepEstimate` before the sweep starts.
     """
     specs = sweep.expand(data, allow_large=allow_large)
     worker = worker or functools.partial(
@@ -112,17 +113,17 @@ def run_sweep(
         keep_weights=keep_weights,
         allow_large=allow_large or cluster is None,  # on this machine the whole sweep is checked here
     )
-    with contextlib.nullcontext() if store is None else writing(store) as kept:
-        ledger = _Ledger(kept, specs, force, progress)
+    with contextlib.nullcontext() if store is None else writing(store) as opened:
+        ledger = _Ledger(opened, specs, force, progress)
         workers = None if cluster is not None else worker_count(jobs, len(ledger.left))
         expected = estimate_sweep(ledger.left, len(specs), workers, keep_weights=keep_weights, data=data)
-        _announce(expected, ledger.left, on_estimate, data, None if kept is None else kept.path, allow_large)
+        _announce(expected, ledger.left, on_estimate, data, None if opened is None else opened.path, allow_large)
         try:
             if ledger.left:
                 with contextlib.closing(_pool(len(ledger.left), worker, jobs, cluster)) as pool:
                     drive(cut(ledger.left, pool.workers), pool, ledger.keep)
         except KeyboardInterrupt:
-            raise SweepInterrupted(ledger.reporter.done, len(specs), kept is not None) from None
+            raise SweepInterrupted(ledger.reporter.done, len(specs), opened is not None) from None
         finally:
             ledger.reporter.close()
     return SweepResult(sweep, tuple(specs), ledger.in_order())
@@ -140,7 +141,7 @@ def preview_sweep(
     allow_large: bool = False,
     on_estimate: Callable[[SweepEstimate], None] | None = None,
 ) -> SweepEstimate:
-    """What `run_sweep` with these arguments would take; it raises where that would, and writes nothing.
+    """Return the estimate of `run_sweep` with these arguments, with the same checks, and write nothing.
 
     >>> preview_sweep(Sweep(seeds=3)).left
     3
@@ -170,7 +171,7 @@ def _announce(
 
 
 def collect_sweep(sweep: Sweep, store: Store | Path, data: Path | None = None) -> SweepResult:
-    """What a store holds of a sweep, also while it is running."""
+    """Read the records of a sweep from a store, also while the sweep is running."""
     with contextlib.nullcontext(store) if isinstance(store, Store) else Store(store) as opened:
         specs = sweep.expand(data)
         records = [opened.get_run(spec) if opened.run_status(spec) else None for spec in specs]
@@ -184,14 +185,14 @@ def _pool(points: int, worker: Worker, jobs: int | None, cluster: str | None) ->
 
 
 def worker_count(jobs: int | None, points: int) -> int:
-    """Number of worker processes on this machine: `jobs` or one per core, at most one per point."""
+    """Return the number of local worker processes: `jobs` or one per core, at most one per point."""
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {jobs}; leave it out for one per core")
     return max(min(jobs or default_jobs(), points), 1)
 
 
 class _Ledger:
-    """Which points are done, kept in a store or only here."""
+    """The records of the points that are done, in a store or only in memory."""
 
     def __init__(self, store: Store | None, specs: Sequence[RunSpec], force: bool, progress: ProgressOption) -> None:
         self._store = store
@@ -203,19 +204,19 @@ class _Ledger:
         self.reporter = SweepReporter(progress, len(specs), len(over))
 
     def keep(self, outcome: RunOutcome) -> None:
-        """Write down what came of a point."""
+        """Store and report the outcome of a point."""
         with interrupts.deferred():
             record = outcome.record if self._store is None else keep(self._store, outcome)
             self._records[record.id] = record
             self.reporter.add(record)
 
     def in_order(self) -> tuple[RunRecord | None, ...]:
-        """The record of each point."""
+        """Return the record of each point, or None if it has none."""
         return tuple(self._records.get(id) for id in self._ids)
 
 
 def _field(spec: RunSpec, path: str) -> Any:
-    """The value of a dotted field; None where the spec's task or model is of a kind without it."""
+    """Return the value of a dotted field; None if the kind of task or model has no such field."""
     value: Any = spec
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
@@ -223,11 +224,11 @@ def _field(spec: RunSpec, path: str) -> Any:
 
 
 def _numbers(summary: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The single numbers and words in a summary, under dotted names; stories are for reading, not for tables."""
-    found: dict[str, Any] = {}
+    """Return the scalars and words of a summary under dotted names, without lists and stories."""
+    numbers: dict[str, Any] = {}
     for name, value in summary.items():
         if isinstance(value, Mapping):
-            found |= _numbers(value, f"{prefix}{name}.")
+            numbers |= _numbers(value, f"{prefix}{name}.")
         elif not isinstance(value, list) and name != "story":
-            found[f"{prefix}{name}"] = value
-    return found
+            numbers[f"{prefix}{name}"] = value
+    return numbers

@@ -9,5 +9,5 @@ ROOT = Path(__file__).parents[3]
 def test_example(capsys):
     runpy.run_path(str(ROOT / "examples" / "cogo_craft.py"), run_name="__main__")
     told = capsys.readouterr().out
-    assert "Z4xZ6: 66 nodes, loss " in told
+    assert "Z4xZ6: 66 hidden units, loss " in told
     assert "<OrderCensus of Z11: 4 F4, 1 F6; 0 idle, 0 shared hidden units>" in told

@@ -1,6 +1,6 @@
-"""What a figure shows, as plain data: a JSON header and named arrays, with the digest of both as identity.
+"""Figures as plain data: a JSON header and named arrays, identified by the digest of both.
 
-One constructor per kind checks the shapes; `firstlight.plots` draws the result and computes nothing.
+One constructor per kind checks the shapes. `firstlight.plots` draws the result and computes nothing.
 
 >>> from firstlight.records import figure
 >>> epochs = [0, 1, 2]

@@ -17,7 +17,7 @@ def spectrum(
     title: str = "",
     caption: str = "",
 ) -> FigureData:
-    """Stems over frequencies (numbers) or irreps (names), one set (n,) for each name in `values`.
+    """Return a stem plot over frequencies (numbers) or irreps (names), one set (n,) for each name in `values`.
 
     >>> spectrum({"node 3": [0.1, 0.9]}, at=["trivial", "sign"], x="irrep", y="power").meta["ticks"]
     ('trivial', 'sign')
@@ -40,7 +40,7 @@ def bars(
     title: str = "",
     caption: str = "",
 ) -> FigureData:
-    """Grouped bars: one value (groups,) for each name in `values`, with symmetric `errors` of the same shape.
+    """Return grouped bars: heights (groups,) for each name in `values`, with symmetric `errors` of the same shape.
 
     >>> accuracy = {"RFM": [0.96, 0.98]}
     >>> bars(["iris", "wine"], accuracy, errors={"RFM": [0.01, 0.01]}, x="data set", y="accuracy").kind
@@ -71,7 +71,7 @@ def histogram(
     title: str = "",
     caption: str = "",
 ) -> FigureData:
-    """How samples (n,) fall into common bins, as counts or as a density, with theory curves over them.
+    """Return histograms of samples (n,) in common bins, as counts or as a density, with theory curves.
 
     >>> histogram({"a": [0.0, 0.0, 1.0]}, x="energy", bins=2).arrays["counts0"]
     array([2., 1.])

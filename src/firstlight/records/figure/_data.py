@@ -1,4 +1,4 @@
-"""`FigureData`: frozen, comparable by content, one safetensors file on disk."""
+"""`FigureData`: frozen, compared by content, one safetensors file on disk."""
 
 import dataclasses
 import functools
@@ -43,7 +43,7 @@ _METADATA_KEY = "firstlight.figure"
 
 @dataclass(frozen=True)
 class Axis:
-    """What one axis measures, in which unit and on which scale.
+    """The label, unit and scale of an axis.
 
     >>> Axis("time", "s", scale="log").text
     'time (s)'
@@ -55,27 +55,27 @@ class Axis:
 
     def __post_init__(self) -> None:
         if not self.label.strip():
-            raise ValueError("an axis needs a label that says what it measures; received an empty one")
+            raise ValueError("an axis needs a label that says what it measures; received an empty label")
         if self.scale not in get_args(AxisScale):
             raise ValueError(f"an axis scale is one of {', '.join(get_args(AxisScale))}; received {self.scale!r}")
 
     @property
     def text(self) -> str:
-        """Label with unit, as printed."""
+        """The label with its unit, as printed."""
         return f"{self.label} ({self.unit})" if self.unit else self.label
 
 
 def as_axis(axis: Axis | str) -> Axis:
-    """An `Axis` as it is; a plain string is the label of a linear axis."""
+    """Return an `Axis` unchanged, and a linear axis for a string, which is its label."""
     return axis if isinstance(axis, Axis) else Axis(axis)
 
 
 @dataclass(frozen=True, eq=False)
 class FigureData:
-    """Everything a figure shows: words and layout in a JSON header, numbers in read-only arrays.
+    """The content of a figure: words and layout in a JSON header, numbers in read-only arrays.
 
-    Made by the constructors of `firstlight.records.figure`, one per `kind`. `x` and `y` describe the axes,
-    `value` the colour scale of a map. Two figures are equal when their digests are.
+    Use the constructors of `firstlight.records.figure`, one per `kind`. `x` and `y` describe the axes,
+    `value` the colour scale of a map. Two figures are equal if their digests are.
     """
 
     kind: FigureKind
@@ -99,7 +99,7 @@ class FigureData:
         object.__setattr__(self, "arrays", MappingProxyType(frozen))
 
     def header(self) -> dict[str, Any]:
-        """All but the numbers, as JSON; names the dtype and shape of every array."""
+        """Return everything except the numbers as JSON, with the dtype and shape of every array."""
         return {
             "schema": _SCHEMA,
             "kind": self.kind,
@@ -120,7 +120,7 @@ class FigureData:
 
     @classmethod
     def from_parts(cls, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> "FigureData":
-        """The inverse of `header()` and `arrays`; refuses arrays that are not those the header names."""
+        """Build a figure from `header()` and `arrays`; raise `ValueError` if the arrays do not match the header."""
         header = _thaw(header)
         if header.get("schema") != _SCHEMA:
             raise ValueError(
@@ -142,7 +142,7 @@ class FigureData:
         return made
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write one `.safetensors` file, whole or not at all; the header is its metadata."""
+        """Write one `.safetensors` file atomically, with the header as its metadata."""
         from safetensors.numpy import save
 
         content = save(dict(self.arrays), metadata={_METADATA_KEY: canonical_json(self.header())})
@@ -150,7 +150,7 @@ class FigureData:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "FigureData":
-        """Read what `save` wrote; nothing in the file is executed."""
+        """Read a file written by `save`; no code in the file is executed."""
         with reading(path, "a whole figure file", "give a file written by FigureData.save, or make the figure again"):
             metadata, arrays = read_tensors(path)
             header = parse_json(metadata.get(_METADATA_KEY, ""))
@@ -171,12 +171,12 @@ class FigureData:
         return f"FigureData({self.kind}, {self.title!r}, {self.digest[:12]})"
 
     def __reduce__(self):
-        # Read-only views do not travel between processes; the parts do.
+        # Read-only views cannot be pickled; the header and the arrays can.
         return FigureData.from_parts, (self.header(), dict(self.arrays))
 
 
 def require_real(name: str, array: np.ndarray) -> None:
-    """Refuse what cannot be drawn or hashed as numbers: objects, strings, complex values."""
+    """Raise `ValueError` for arrays of objects, strings or complex values, which cannot be drawn or hashed."""
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{name} must hold real numbers; received dtype {array.dtype}")
 

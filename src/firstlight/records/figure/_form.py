@@ -1,4 +1,4 @@
-"""What the header and the arrays of each kind of figure must hold, so that what is loaded can be drawn."""
+"""The required header and arrays of each kind of figure, so that every loaded figure can be drawn."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
@@ -17,7 +17,7 @@ Arrays = Mapping[str, np.ndarray]
 
 
 class AxisForm(Form):
-    """An axis, as `Axis` has it."""
+    """The fields of an `Axis`."""
 
     label: str
     unit: str
@@ -25,7 +25,7 @@ class AxisForm(Form):
 
 
 class FigureHeader(Form):
-    """The words of a figure of any kind; `meta` is checked by the kind's own form."""
+    """The header of a figure of any kind; the form of the kind checks `meta`."""
 
     schema_: Annotated[Literal[1], Field(alias="schema")]
     kind: str
@@ -117,7 +117,7 @@ def _numbers(*shape: int | str, optional: bool = False, **bounds: float) -> Tens
 
 
 def _places(length: str) -> Tensor:
-    # The middle between two places must be a number too.
+    # The bounds keep the midpoint of two places finite.
     return Tensor((length,), ("i", "u", "f"), low=-1e300, high=1e300)
 
 
@@ -174,7 +174,7 @@ _KINDS: dict[str, tuple[type[Form], Callable[[Any], dict[str, Tensor]]]] = {
 
 
 def check(header: Mapping[str, Any], arrays: Arrays) -> None:
-    """Refuse words and arrays that no constructor of the figure's kind makes."""
+    """Raise `ValueError` for a header or arrays that the constructor of the figure's kind cannot make."""
     head = filled(FigureHeader, header)
     if head.kind == "panels":
         _check_panels(filled(_Panels, head.meta), arrays)
@@ -198,9 +198,9 @@ def check(header: Mapping[str, Any], arrays: Arrays) -> None:
 
 
 def _check_panels(meta: _Panels, arrays: Arrays) -> None:
-    """Refuse arrays that belong to no panel; each panel is checked by itself when it is unpacked."""
+    """Raise `ValueError` for arrays that belong to no panel; `unpack_panels` checks each panel."""
     known = {f"{number}/{name}" for number, panel in enumerate(meta.panels) for name in panel.get("arrays", ())}
     if other := [name for name in arrays if name not in known]:
-        raise ValueError(f"the arrays of {len(meta.panels)} panels are those they name; received {other[0][:40]!r} too")
+        raise ValueError(f"the headers of {len(meta.panels)} panels do not name the array {other[0][:40]!r}")
     if any(panel.get("kind") == "panels" for panel in meta.panels):
         raise ValueError("panels do not nest; received a figure of kind 'panels' inside one")

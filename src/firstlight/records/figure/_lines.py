@@ -19,7 +19,7 @@ def curves(
     horizontal: Mapping[str, Number] | None = None,
     vertical: Mapping[str, Number] | None = None,
 ) -> FigureData:
-    """Named curves, with stage bands (label, start, end) behind them and labelled reference lines.
+    """Return named curves, with stage bands (label, start, end) behind them and labelled reference lines.
 
     >>> loss = Series("loss", [1, 10, 100], [1.0, 0.5, 0.01], lower=[0.9, 0.4, 0.005], upper=[1.1, 0.6, 0.02])
     >>> step, height = Axis("step", scale="log"), Axis("loss", scale="log")
@@ -54,7 +54,7 @@ def staircase(
     measured: str = "measured",
     predicted: str = "predicted",
 ) -> FigureData:
-    """A measured loss (n,) and the prediction: k + 1 constant `levels` separated by k `jumps` in time.
+    """Return a measured loss (n,) and its prediction: k + 1 constant `levels` separated by k `jumps` in time.
 
     >>> staircase([0, 1, 2], [1.0, 0.9, 0.1], levels=[1.0, 0.0], jumps=[1.5], x="time", y="loss").kind
     'staircase'
@@ -80,7 +80,7 @@ def scatter(
     fits: Sequence[Series] = (),
     identity: bool = False,
 ) -> FigureData:
-    """Clouds of points, with fitted lines whose label says what was fitted; `identity` adds the line y = x.
+    """Return a scatter plot with fitted lines, labelled with the fit; `identity` adds the line y = x.
 
     >>> cloud = Series("runs", [1, 2, 4], [1.1, 0.5, 0.24])
     >>> scatter([cloud], x="n", y="error", fits=[Series("slope −1.1", [1, 4], [1.1, 0.24])]).meta["identity"]

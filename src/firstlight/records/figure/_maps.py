@@ -25,7 +25,7 @@ def heatmap(
     center: Number = 0.0,
     limits: tuple[Number, Number] | None = None,
 ) -> FigureData:
-    """A matrix (rows, columns) in colour; a diverging palette is symmetric about `center`.
+    """Return a heat map of a matrix (rows, columns); a diverging palette is symmetric about `center`.
 
     >>> heatmap([[1.0, -1.0], [0.0, 1.0]], x="column", y="row", value="weight", palette="diverging").kind
     'heatmap'
@@ -54,7 +54,7 @@ def grid(
     center: Number = 0.0,
     limits: tuple[Number, Number] | None = None,
 ) -> FigureData:
-    """Small maps (n, rows, columns), one per feature, under one colour scale.
+    """Return small heat maps (n, rows, columns), one per feature, with one colour scale.
 
     >>> grid([[[0.0, 1.0]], [[1.0, 0.0]]], labels=["node 0", "node 1"], x="b", y="a", value="weight").kind
     'grid'
@@ -83,7 +83,7 @@ def phase(
     caption: str = "",
     theory: Sequence[Series] = (),
 ) -> FigureData:
-    """A phase diagram: rate (y, x) ∈ [0, 1], NaN where nothing was run, with theory lines over it.
+    """Return a phase diagram: rate (y, x) ∈ [0, 1], NaN where no run was made, with theory lines.
 
     >>> phase([10, 20], [0.1, 0.2], [[0, 0.5], [0.5, 1]], x="group order M", y="data fraction").value.text
     'success rate'
@@ -112,7 +112,7 @@ def alignment(
     title: str = "",
     caption: str = "",
 ) -> FigureData:
-    """Alignments in [−1, 1], layers × measures, each printed in its cell; NaN where one is undefined.
+    """Return a table of alignments in [−1, 1], layers × measures; NaN where an alignment is undefined.
 
     >>> alignment([[0.98, 0.71]], rows=["layer 1"], columns=["FACT", "√AGOP"]).meta["columns"]
     ('FACT', '√AGOP')
@@ -141,7 +141,7 @@ def circles(
     title: str = "",
     caption: str = "",
 ) -> FigureData:
-    """Points (n, 2) of an embedding, coloured by `index` (0 … n − 1 if not given); `connect` joins them.
+    """Return points (n, 2) of an embedding, coloured by `index` (default 0 … n − 1); `connect` joins them.
 
     >>> circles([[1, 0], [0, 1], [-1, 0]], x="cos", y="sin").arrays["index"]
     array([0., 1., 2.])

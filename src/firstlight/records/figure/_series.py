@@ -1,4 +1,4 @@
-"""`Series`, the named points that lines and clouds are made of, and the checks every constructor shares."""
+"""`Series`, the named points of a line or a scatter plot, and checks shared by the figure constructors."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from firstlight.records.figure._data import FigureData, require_real
 
 Style = Literal["line", "dashed", "points"]
 Numbers = Any
-"""Anything `numpy.asarray` makes real numbers of: lists, tuples, NumPy and JAX arrays. Shapes are checked."""
+"""Any input from which `numpy.asarray` makes real numbers: lists, tuples, NumPy and JAX arrays."""
 
 Number = float | int | np.number
-"""One real number."""
+"""A real number."""
 
 _COLUMNS = ("x", "y", "lower", "upper")
 
 
 @dataclass(frozen=True)
 class Series:
-    """Points (xᵢ, yᵢ) under one name, optionally with a band lowerᵢ ≤ yᵢ ≤ upperᵢ.
+    """Named points (xᵢ, yᵢ), optionally with a band lowerᵢ ≤ yᵢ ≤ upperᵢ.
 
-    `like` names the series of the figure whose colour this one takes: a prediction beside its measurement.
+    `like` is the label of another series with the same colour, such as the measurement beside a prediction.
 
     >>> Series("theory", [1, 10], [1.0, 0.1], style="dashed", like="measured").label
     'theory'
@@ -38,7 +38,7 @@ class Series:
 
 
 def as_floats(name: str, value: Numbers, shape: tuple[int | None, ...]) -> np.ndarray:
-    """`value` as float32 or float64 of the given shape, where None admits any length."""
+    """Return `value` as float32 or float64 and check its shape, in which None allows any length."""
     array = np.asarray(value)
     require_real(name, array)
     array = array if array.dtype == np.float32 else array.astype(np.float64)
@@ -49,14 +49,14 @@ def as_floats(name: str, value: Numbers, shape: tuple[int | None, ...]) -> np.nd
 
 
 def as_names(name: str, labels: Sequence[str], count: int) -> list[str]:
-    """`labels` as a list of `count` strings."""
+    """Return `labels` as a list of `count` strings."""
     if isinstance(labels, str) or len(labels) != count:
         raise ValueError(f"{name} must be {count} labels, one for each; received {labels!r}")
     return [str(label) for label in labels]
 
 
 def as_levels(name: str, levels: Mapping[str, Number]) -> list[tuple[str, float]]:
-    """Labelled finite numbers, where a reference line stands."""
+    """Return the labels and positions of reference lines, which must be finite."""
     checked = [(str(label), float(value)) for label, value in levels.items()]
     for label, value in checked:
         if not np.isfinite(value):
@@ -65,31 +65,31 @@ def as_levels(name: str, levels: Mapping[str, Number]) -> list[tuple[str, float]
 
 
 def pack_series(group: str, series: Sequence[Series]) -> tuple[list[dict[str, Any]], dict[str, np.ndarray]]:
-    """Meta and arrays of `series`; array j of the group is named `<group><j>.<column>`."""
-    labels = [one.label for one in series]
+    """Return meta and arrays of `series`; a column of series j is named `<group><j>.<column>`."""
+    labels = [curve.label for curve in series]
     if len(set(labels)) != len(labels):
         raise ValueError(f"{group} must have different labels; received {labels}")
     meta, arrays = [], {}
-    for number, one in enumerate(series):
-        where = f"series {one.label!r}: "
-        if one.style not in get_args(Style):
-            raise ValueError(f"{where}style is one of {', '.join(get_args(Style))}; received {one.style!r}")
-        if one.like and one.like not in labels:
-            raise ValueError(f"{where}like must be one of {labels}; received {one.like!r}")
-        if (one.lower is None) != (one.upper is None):
+    for number, curve in enumerate(series):
+        where = f"series {curve.label!r}: "
+        if curve.style not in get_args(Style):
+            raise ValueError(f"{where}style is one of {', '.join(get_args(Style))}; received {curve.style!r}")
+        if curve.like and curve.like not in labels:
+            raise ValueError(f"{where}like must be one of {labels}; received {curve.like!r}")
+        if (curve.lower is None) != (curve.upper is None):
             raise ValueError(f"{where}a band needs both lower and upper; received only one of them")
-        x = as_floats(where + "x", one.x, (None,))
+        x = as_floats(where + "x", curve.x, (None,))
         arrays[f"{group}{number}.x"] = x
         for column in _COLUMNS[1:]:
-            values = getattr(one, column)
+            values = getattr(curve, column)
             if values is not None:
                 arrays[f"{group}{number}.{column}"] = as_floats(where + column, values, x.shape)
-        meta.append({"label": one.label, "style": one.style, "like": one.like})
+        meta.append({"label": curve.label, "style": curve.style, "like": curve.like})
     return meta, arrays
 
 
 def unpack_series(figure: FigureData, group: str = "series") -> tuple[Series, ...]:
-    """The series that a constructor packed under `group`, in order."""
+    """Return the series that a constructor packed under `group`, in order."""
     return tuple(
         Series(**words, **{c: figure.arrays.get(f"{group}{number}.{c}") for c in _COLUMNS})  # type: ignore[arg-type]
         for number, words in enumerate(figure.meta[group])
