@@ -19,24 +19,26 @@ SPLIT = ("A4", "SL(2,3)", "S3", "Q8", "F21")
 
 def samples() -> dict[str, np.ndarray]:
     """Return arrays and labels that must not depend on the machine, by name."""
-    found = {}
+    arrays = {}
     # `parse` remembers a group with its irreps; a copy computes them again.
     known = [dataclasses.replace(groups.parse(name)) for name in CLOSED]
     known += [groups.from_table(groups.parse(name).table, f"{name} by table") for name in SPLIT]
     for group in known:
-        found |= _group_samples(group)
-    found["frequencies of equal size"] = np.array(agf.lemmas.fourier_levels(np.eye(13)[1]).frequencies)
-    return found | _matrix_samples()
+        arrays |= _group_samples(group)
+    arrays["frequencies of equal size"] = np.array(agf.lemmas.fourier_levels(np.eye(13)[1]).frequencies)
+    return arrays | _matrix_samples()
 
 
 def _group_samples(group: groups.Group) -> dict[str, np.ndarray]:
-    found = {f"{group.name}: irrep {rho.label}": rho.matrices for rho in group.irreps()}
+    arrays = {f"{group.name}: irrep {rho.label}": rho.matrices for rho in group.irreps()}
     generic = agf.Template(group, np.random.default_rng(0).standard_normal(group.order))
     delta = agf.Template(group, np.eye(group.order)[group.identity])
-    found[f"{group.name}: basis of a generic template"] = generic.basis
-    found[f"{group.name}: weights of seed 0"] = np.stack(delta.weights(delta.problem.initial(width=3, alpha=1, seed=0)))
-    found[f"{group.name}: order of equal utilities"] = np.array([part.label for part in delta.order])
-    return found
+    arrays[f"{group.name}: basis of a generic template"] = generic.basis
+    arrays[f"{group.name}: weights of seed 0"] = np.stack(
+        delta.weights(delta.problem.initial(width=3, alpha=1, seed=0))
+    )
+    arrays[f"{group.name}: order of equal utilities"] = np.array([part.label for part in delta.order])
+    return arrays
 
 
 def _matrix_samples() -> dict[str, np.ndarray]:
@@ -57,5 +59,5 @@ def _matrix_samples() -> dict[str, np.ndarray]:
 
 if __name__ == "__main__":
     np.savez(sys.argv[1], **samples())
-    kernels = [one["architecture"] for one in threadpool_info() if one["internal_api"] == "openblas"]
+    kernels = [library["architecture"] for library in threadpool_info() if library["internal_api"] == "openblas"]
     print(json.dumps(kernels))

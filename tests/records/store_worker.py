@@ -69,11 +69,11 @@ def read(path: Path, runs: int) -> None:
     while done < runs:
         time.sleep(0.1)
         with Store(path) as store:
-            found = store.runs()
-            finished = [record for record in found if record.status == "finished"]
+            records = store.runs()
+            finished = [record for record in records if record.status == "finished"]
             assert len(finished) >= done, "a finished run has disappeared"
             done, reads = len(finished), reads + 1
-            for record in [*found, *(store.get_run(id) for _ in range(5) for id in store.run_ids()[-3:])]:
+            for record in [*records, *(store.get_run(id) for _ in range(5) for id in store.run_ids()[-3:])]:
                 require_whole(record, expected[record.spec.seed])
             if finished:
                 weights = store.weights(finished[-1].id)["state"]

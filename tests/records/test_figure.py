@@ -52,16 +52,16 @@ def test_digest_is_the_stated_hash():
 
 
 def test_any_change_changes_the_digest():
-    one = _curve()
+    curve = _curve()
     others = [
         _curve(title="u"),
         _curve(values=(1.0, 0.5, 0.0)),
         _curve(values=np.array([1.0, 0.5, np.nan], np.float32)),
-        figure.panels([one]),
+        figure.panels([curve]),
     ]
-    assert len({shown.digest for shown in (one, _curve(), *others)}) == 5
-    assert one == _curve()
-    assert one != "one"
+    assert len({shown.digest for shown in (curve, _curve(), *others)}) == 5
+    assert curve == _curve()
+    assert curve != "curve"
 
 
 def test_nothing_can_be_changed_in_place():

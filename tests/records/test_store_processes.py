@@ -53,7 +53,7 @@ def killed_writers(path: Path, kills: int, runs: int, seed: int) -> int:
         cut += writer.returncode == -signal.SIGKILL
         with Store(path) as store:
             finished = {record.spec.seed: record for record in store.runs("finished")}
-        assert {int(one) for one in said if one} <= finished.keys()
+        assert {int(line) for line in said if line} <= finished.keys()
         for number, record in finished.items():
             require_whole(record, whole(number)[0].table)
         report = check_store(path)
