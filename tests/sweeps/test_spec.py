@@ -84,7 +84,7 @@ def test_mistakes_are_one_line_each_and_found_before_anything_runs(tmp_path):
     assert not any("\n" in line for line in said)
     unknown = problems({"grid": {"task.group": ["Z5", "ZZ"]}})
     assert unknown[0].startswith("task.group: unknown group 'ZZ'")
-    assert "steps needs a list of values to go through" in problems({"grid": {"steps": 5}})[0]
+    assert "steps needs a list of values" in problems({"grid": {"steps": 5}})[0]
     assert "varies either in grid or in points" in problems({"grid": {"steps": [1]}, "points": [{"steps": 2}]})[0]
     assert "not both" in problems({"grid": {"seed": [1]}, "seeds": 3})[0]
     assert "seeds must differ" in problems({"seeds": [1, 1]})[0]

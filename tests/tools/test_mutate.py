@@ -139,5 +139,5 @@ def test_ctrl_c_ends_with_the_score_so_far_and_its_exit_code(monkeypatch, tmp_pa
     monkeypatch.setattr(sys, "argv", ["mutate"])
     assert command.main() == 130
     out, err = capsys.readouterr()
-    assert err == "stopped; the same command goes on from here\n"
+    assert err == "stopped; run the same command again to resume\n"
     assert "0 of 0 mutants tried" in out

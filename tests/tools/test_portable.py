@@ -170,7 +170,7 @@ def test_a_result_of_other_source_is_not_taken(tmp_path):
 
 def test_a_damaged_state_names_the_way_out(tmp_path):
     (tmp_path / "state.json").write_text('{"BLAS": {"a": 1}}')
-    with pytest.raises(SystemExit, match=r"is not a state of this command .* run it with --fresh"):
+    with pytest.raises(SystemExit, match=r"is not a state file of this command .* run with --fresh"):
         State(tmp_path / "state.json")
 
 
