@@ -22,7 +22,7 @@ R = TypeVar("R", bound="Record")
 class Record(Frozen):
     """A frozen model with an exact JSON round trip; NaN and infinities are written as words.
 
-    Two records are equal when their digests are, so a record that holds a NaN equals its copy.
+    Two records are equal if their digests are, so a record with a NaN equals its copy.
     """
 
     ADDED_FIELDS: ClassVar[frozenset[str]] = frozenset()

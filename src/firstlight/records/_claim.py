@@ -12,7 +12,7 @@ from firstlight.records._values import Value
 ClaimScale = Literal["quick", "paper"]
 
 RAISED = "the check raised "
-"""How the evidence of a check that raised begins; by it, records without the field `raised` are read."""
+"""Prefix of the evidence of a check that raised; older records have no field `raised`, only this prefix."""
 
 
 class ClaimRecord(Record):
