@@ -280,7 +280,7 @@ def test_files_and_pickles_predict_the_same(tmp_path, regressor, classifier, iri
     assert (again.predict(iris[0]) == dated.predict(iris[0])).all()
     assert again.get_params() == dated.get_params()
     (tmp_path / "other").write_bytes(b"x")
-    with pytest.raises(ValueError, match="is not an estimator that RFM wrote: a whole safetensors file is required"):
+    with pytest.raises(ValueError, match="is not an RFM estimator file: a whole safetensors file is required"):
         rfm.load(tmp_path / "other")
 
 

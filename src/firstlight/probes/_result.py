@@ -26,11 +26,30 @@ _METADATA_KEY = "firstlight.probe"
 
 @dataclass(frozen=True, eq=False)
 class LayerReport:
-    """One layer: sizes, decay, alignments of every measure with its feature matrix, verdict, and the matrices.
+    """The report on a layer; unknown numbers are NaN.
 
-    `side` is "in" (WWᵀ of W (in, out)) or "out"; `backward` has the alignments on the other side if asked for.
-    `agop_error` is the relative error of AGOP in the Frobenius norm, 0 where every output was differentiated;
-    `captured` the share of ‖NFM‖ in the directions that were kept.
+    **Attributes:**
+
+    - `name`: name of the parameter, with the part in brackets if it is split.
+    - `kind`: how the weight is used: linear, convolution or embedding.
+    - `inputs`: number of inputs.
+    - `outputs`: number of outputs.
+    - `groups`: number of groups of a convolution, else 1.
+    - `side`: "in" if the feature matrix is WWᵀ of W (in, out), "out" if it is WᵀW.
+    - `weight_decay`: λ.
+    - `rule`: how the optimizer applies λ: "L2", "decoupled" or "none".
+    - `alignments`: alignment of every measure with the feature matrix.
+    - `size`: ⟨FACT, NFM⟩/⟨NFM, NFM⟩, 1 at convergence.
+    - `residual`: ‖NFM − FACT‖/‖NFM‖, 0 at convergence.
+    - `verdict`: lazy, learning, converged or undecided, with the evidence.
+    - `agop_error`: relative error of AGOP in the Frobenius norm, 0 if every output was differentiated.
+    - `captured`: fraction of ‖NFM‖ in the directions that `rank` selects, else 1.
+    - `budget`: wd·Σlr/(1 − momentum) of the training so far.
+    - `moved`: relative change of the weights since initialisation.
+    - `to_converge`: budget after which FACT and NFM align, if FACT stays constant.
+    - `backward`: the alignments on the other side, if requested.
+    - `backward_residual`: the residual on the other side, if requested.
+    - `matrices`: the matrices by name, if requested.
     """
 
     name: str
@@ -57,7 +76,7 @@ class LayerReport:
 
 @dataclass(frozen=True, eq=False)
 class ProbeResult:
-    """All layers of a model, and the parameters that could not be treated, each with its reason."""
+    """The reports on all layers of a model, and the parameters that could not be treated, each with the reason."""
 
     layers: tuple[LayerReport, ...]
     untreated: dict[str, str]
@@ -65,14 +84,14 @@ class ProbeResult:
     alignment: str
 
     def __getitem__(self, name: str) -> LayerReport:
-        """The layer of that name."""
+        """Return the layer of this name."""
         for layer in self.layers:
             if layer.name == name:
                 return layer
         raise KeyError(f"no layer {name!r}; there are {[layer.name for layer in self.layers]}")
 
     def table(self, measures: tuple[str, ...] = SHOWN, *, backward: bool = False) -> pd.DataFrame:
-        """One row per layer: alignments, size, budget, verdict and the evidence for it; then the untreated."""
+        """Return one row per layer: alignments, size, budget, verdict and evidence; untreated parameters last."""
         rows = {}
         for layer in self.layers:
             values = layer.backward if backward else layer.alignments
@@ -94,7 +113,7 @@ class ProbeResult:
         return frame.astype({"in": "Int64", "out": "Int64"})
 
     def figure_data(self, measures: tuple[str, ...] = MEASURES) -> FigureData:
-        """Layers × measures, the alignments in the cells."""
+        """Show the alignments as a table of layers and measures."""
         if not self.layers:
             raise ValueError(f"no layer could be treated: {self.untreated}")
         values = [[layer.alignments.get(measure, math.nan) for measure in measures] for layer in self.layers]
@@ -106,7 +125,7 @@ class ProbeResult:
             x="measure",
             y="layer",
             value=self.alignment,
-            title="What the loss asks for against what the layers are",
+            title="Alignment of each measure with the layer's feature matrix",
             caption=f"{self.samples} samples.",
         )
 
@@ -123,7 +142,7 @@ class ProbeResult:
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write numbers and kept matrices as `.safetensors`, whole or not at all."""
+        """Write numbers and matrices to one `.safetensors` file, atomically."""
         from safetensors.numpy import save
 
         layers, arrays = [], {}
@@ -137,15 +156,15 @@ class ProbeResult:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "ProbeResult":
-        """Read what `save` wrote; nothing in the file is executed."""
+        """Read a file that `save` wrote; it contains no code."""
         with reading(path, "a whole probe file", "give a file written by ProbeResult.save, or probe the model again"):
             metadata, arrays = read_tensors(path)
             header = parse_form(_Header, metadata.get(_METADATA_KEY), _METADATA_KEY)
             names = [layer.name for layer in header.layers]
             if len(set(names)) < len(names):
                 raise ValueError("its layers must have different names; got the same name twice")
-            kept = [f"{layer.name}/{name}" for layer in header.layers for name in layer.matrices]
-            check_tensors(arrays, {name: Tensor((f"{name} rows", f"{name} columns"), finite=False) for name in kept})
+            saved = [f"{layer.name}/{name}" for layer in header.layers for name in layer.matrices]
+            check_tensors(arrays, {name: Tensor((f"{name} rows", f"{name} columns"), finite=False) for name in saved})
             layers = tuple(_layer(layer, arrays) for layer in header.layers)
             return cls(layers, header.untreated, header.samples, header.alignment)
 

@@ -138,7 +138,9 @@ class Watch:
             )
             for layer in self.last.layers
         ]
-        return figure.curves(series, x="step", y=f"{measure} with WᵀW", title=f"{measure} along training")
+        return figure.curves(
+            series, x="step", y=f"{measure}: alignment with the feature matrix", title=f"{measure} during training"
+        )
 
     def _average(self, name: str, parameter: torch.Tensor) -> None:
         direction = step_direction(self.optimizer, parameter)

@@ -75,7 +75,7 @@ def load(path: str | os.PathLike[str]) -> RFMClassifier | RFMRegressor:
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    with reading(path, "an estimator that RFM wrote", "give a file of `save`, or fit the estimator again"):
+    with reading(path, "an RFM estimator file", "give a file that `save` wrote, or fit the estimator again"):
         metadata, arrays = read_tensors(path)
         head = parse_form(Header, metadata.get(_KEY), _KEY)
         check(head, arrays)
@@ -88,7 +88,7 @@ def _restored(head: Header, arrays: dict[str, np.ndarray]) -> RFMClassifier | RF
     made = _ESTIMATORS[head.estimator]
     if unknown := sorted(set(head.params) ^ set(made().get_params())):
         raise ValueError(
-            f"its parameters must be those of {head.estimator}; got {shorten(str(unknown))} besides or too few"
+            f"its parameters must be those of {head.estimator}; unknown or missing: {shorten(str(unknown))}"
         )
     estimator = made(**head.params)
     estimator._validate_params()

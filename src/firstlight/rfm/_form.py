@@ -86,7 +86,7 @@ def check(head: Header, arrays: dict[str, np.ndarray]) -> None:
         raise ValueError(f"it must name all {sizes['d']} columns or none; got {len(head.names)} names")
     if head.params.get("kernel") != head.kernel:
         raise ValueError(
-            f"its kernel must be that of its parameters, {head.params.get('kernel')!r}; got {head.kernel!r}"
+            f"its kernel must equal the parameter kernel={head.params.get('kernel')!r}; got {head.kernel!r}"
         )
     if sum(step.chosen for step in head.history) != 1:
         raise ValueError("exactly one row of its history must be the chosen one")

@@ -77,7 +77,7 @@ class Maximum:
         if self.component.kind == "real" and np.iscomplexobj(v):
             raise ValueError(
                 f"{self.component.label} is a real irrep, whose maxima have real directions x, r, y, got {v}; "
-                "complex ones belong to complex and quaternionic irreps"
+                "complex directions belong to complex and quaternionic irreps"
             )
         return v / np.linalg.norm(v)
 
