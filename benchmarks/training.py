@@ -12,8 +12,8 @@ import optax
 from benchmarks._timing import best_seconds, result
 from firstlight import flow, models, tasks
 from firstlight.flow import Loss, Optimizer, Recording, Stop, TaskFacts
+from firstlight.flow._lanes import Lane, compiled_part, lane_data
 from firstlight.flow._program import Plan, initial_state, programs
-from firstlight.flow._train import Lane, _compiled_part, _data
 
 __all__ = ["dense_step_vs_gemm", "dense_step_vs_torch", "grok_z71_seconds", "vmap15_vs_loop"]
 
@@ -36,13 +36,13 @@ def _our_steps() -> Any:
     plan = Plan(
         static=eqx.filter(model, eqx.is_inexact_array, inverse=True),
         loss=Loss(),
-        optimizer_json=_compiled_part(ADAM),
+        optimizer_json=compiled_part(ADAM),
         observables=(),
         task=TaskFacts(split.task.name, M, split.task.group),
         population=False,
         batched=False,
     )
-    state, data = initial_state(ADAM, eqx.filter(model, eqx.is_inexact_array)), _data(lane, STEPS, "float32")
+    state, data = initial_state(ADAM, eqx.filter(model, eqx.is_inexact_array)), lane_data(lane, STEPS, "float32")
     compiled = programs(plan).compiled(state, data)
     return lambda: jax.block_until_ready(compiled.advance(state, data, jnp.int32(STEPS)))
 

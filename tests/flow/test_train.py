@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from firstlight import flow, models, tasks
-from firstlight.flow import CheckpointError, Loss, Optimizer, Recording, Schedule, Stop, _lane, _program
+from firstlight.flow import CheckpointError, Loss, Optimizer, Recording, Schedule, Stop, _driver, _lanes, _program
 from firstlight.flow import _train as _train_module
 from tests.tolerances import rounding
 
@@ -92,7 +92,7 @@ def test_resume_is_bit_identical(tmp_path, batching: str, batch_size: int | None
 
 
 def test_ctrl_c_leaves_a_checkpoint_that_continues_to_the_same_end(tmp_path, monkeypatch) -> None:
-    monkeypatch.setattr(_lane, "_CHUNK_SECONDS", 1e-4)
+    monkeypatch.setattr(_driver, "_CHUNK_SECONDS", 1e-4)
     whole = _train(steps=3000, recording=Recording(every=500))
     pressed = threading.Event()
 
@@ -201,7 +201,7 @@ def test_mini_batches_visit_every_row_once_an_epoch_in_a_new_order() -> None:
     split, model = TASK.split(count=40, seed=0), MAKE(jax.random.key(0))
     optimizer = Optimizer(name="sgd", batch_size=8)
     lane = flow.Lane(0, model, split, optimizer)
-    plan, data = _train_module._plan([lane], Loss(), (), "dense", False), _train_module._data(lane, 10, "float32")
+    plan, data = _lanes.make_plan([lane], Loss(), (), "dense", False), _lanes.lane_data(lane, 10, "float32")
     batches = [np.asarray(_program._batch(plan, data, jnp.int32(s))[0].rows) for s in range(10)]
     rows = sorted(map(tuple, np.asarray(split.train_inputs.rows)))
     for epoch in (batches[:5], batches[5:]):
@@ -239,7 +239,7 @@ def test_misspelled_options_and_misfits_are_refused() -> None:
     with pytest.raises(ValueError, match="outputs of dimension 5, the task Z7 7"):
         flow.train(narrow, _split, steps=1)
     with pytest.raises(ValueError, match=r"method must be one of auto, dense, gram; got 'gramm'\. did you mean 'gram'"):
-        _train_module._one_of("method", "gramm", ("auto", "dense", "gram"))
+        _train_module._check_choice("method", "gramm", ("auto", "dense", "gram"))
     with pytest.raises(ValueError, match="at least one lane"):
         flow.train_lanes([], loss=Loss(), steps=1)
     other = MAKE(jax.random.key(0), activation="relu")

@@ -1,9 +1,9 @@
-"""How it learns: training, gradient flow and exact population losses.
+"""How networks learn: training, gradient flow and exact population losses.
 
 >>> import functools
 >>> from firstlight import flow, models, tasks
 >>> task = tasks.group_task("Z7")
->>> make = functools.partial(models.TwoLayer.init, inputs=14, width=64, outputs=7)
+>>> make = functools.partial(models.TwoLayer.for_task, task, width=64)
 >>> run = flow.train(make, task.split(fraction=0.9), steps=30)
 >>> run.status
 'finished'
@@ -12,12 +12,13 @@
 from firstlight.flow._checkpoint import CheckpointError, checkpoint_step
 from firstlight.flow._dense import outputs, value_and_grad
 from firstlight.flow._gradient_flow import Flow, gradient_flow
+from firstlight.flow._lanes import Lane
 from firstlight.flow._lens import Lens
-from firstlight.flow._objective import accuracy, objective, target_matrix
+from firstlight.flow._objective import accuracy, objective, projected, target_matrix
 from firstlight.flow._observe import Context, Observable, TaskFacts, norms, standard
 from firstlight.flow._optimizer import is_coupled, schedule
 from firstlight.flow._progress import Progress
-from firstlight.flow._train import Lane, TrainingInterrupted, train, train_lanes
+from firstlight.flow._train import TrainingInterrupted, train, train_lanes
 from firstlight.flow._trajectory import LaneResult, Trajectory
 from firstlight.flow.population import (
     feature_gram,
@@ -57,6 +58,7 @@ __all__ = [
     "population_is_cheaper",
     "population_loss",
     "population_value_and_grad",
+    "projected",
     "schedule",
     "standard",
     "target_matrix",

@@ -1,4 +1,4 @@
-"""A run on disk: one safetensors file, written atomically, that says which run it belongs to."""
+"""Checkpoints: one safetensors file per group of lanes, written atomically, with the identity of its run."""
 
 import json
 import warnings
@@ -26,11 +26,11 @@ FORMAT = 1
 
 
 class CheckpointError(FileError):
-    """A checkpoint that cannot be used, and why."""
+    """A checkpoint cannot be used; the message says why."""
 
 
 def save_checkpoint(path: Path, state: State, lanes: Sequence[Mapping[str, Any]], identity: Mapping[str, Any]) -> None:
-    """Write `state` and each lane's rows, snapshots and outcome; a crash leaves the old file or the new."""
+    """Write `state` and the rows, snapshots and outcome of each lane; a crash leaves the old file or the new."""
     arrays = {f"state.{i}": np.asarray(leaf) for i, leaf in enumerate(jax.tree.leaves(state))}
     notes = []
     for i, lane in enumerate(lanes):
@@ -54,12 +54,12 @@ def save_checkpoint(path: Path, state: State, lanes: Sequence[Mapping[str, Any]]
     try:
         write_atomically(path, payload)
     except OSError as error:
-        # An earlier state, if there is one, is still there: resuming from it costs time and changes nothing.
+        # An earlier checkpoint still exists: resuming from it costs time but gives the same run.
         warnings.warn(f"the checkpoint {path} cannot be written ({error.strerror}); the run goes on", stacklevel=2)
 
 
 def checkpoint_step(path: Path) -> int | None:
-    """The step at which a checkpoint was written; None if the file is unreadable or older than this note."""
+    """Return the step at which a checkpoint was written; None if the file is unreadable or does not say."""
     try:
         with safe_open(path, framework="numpy") as file:
             step = (file.metadata() or {}).get("step", "")
@@ -76,13 +76,16 @@ def load_checkpoint(
     columns: Mapping[str, tuple[int, ...]],
     lanes: int,
 ) -> tuple[State, list[dict[str, Any]]]:
-    """Read what `save_checkpoint` wrote, refusing a file that belongs to another run.
+    """Read a checkpoint; raise `CheckpointError` if it belongs to another run or is damaged.
 
     **Arguments:**
 
-    - `like`, `params_like`: the state of this run, and the parameters of one lane, for types and shapes.
-    - `identity`: what the file must agree with; columns: the observed names with their shapes in one lane.
-    - `lanes`: how many lanes the run has.
+    - `path`: the file.
+    - `like`: a state of this run, for types and shapes.
+    - `params_like`: parameters of one lane, for types and shapes.
+    - `identity`: facts that the file must agree with.
+    - `columns`: observed name → its shape in one lane.
+    - `lanes`: number of lanes.
     """
     with _refusing(path):
         metadata, arrays = read_tensors(path)
@@ -103,20 +106,20 @@ def load_checkpoint(
 
 
 class _Note(Form):
-    """How a lane ended: status, step and message, or null while it goes on."""
+    """How a lane ended: status, step and message, or null while it is running."""
 
     outcome: Annotated[tuple[RunStatus, Annotated[int, Ge(0)], str], Field(strict=False)] | None
 
 
 class _Notes(Form):
-    """What the header says of every lane."""
+    """The notes on all lanes in the header."""
 
     lanes: list[_Note]
 
 
 @contextmanager
 def _refusing(path: Path) -> Iterator[None]:
-    """Say which checkpoint cannot be used, why, and how to go on without it."""
+    """Turn errors of reading into `CheckpointError`, which says how to go on without the file."""
     try:
         with reading(path, "a checkpoint of this run", "delete it to start the run again"):
             yield
@@ -133,7 +136,7 @@ def _declared(
     notes: Sequence[_Note],
     columns: Mapping[str, tuple[int, ...]],
 ) -> dict[str, Tensor]:
-    """The arrays of this run's checkpoint; how many rows and snapshots a lane has is the file's to say."""
+    """Return the arrays that a checkpoint of this run must hold; the file decides the numbers of rows and snapshots."""
     declared = {f"state.{i}": _tensor(leaf) for i, leaf in enumerate(jax.tree.leaves(like))}
     step, bad = sorted(declared, key=lambda name: int(name.removeprefix("state.")))[-2:]
     declared[step], declared[bad] = replace(declared[step], low=0), replace(declared[bad], low=-1)

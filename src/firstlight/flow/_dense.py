@@ -1,8 +1,8 @@
 """Loss and gradient on a set of samples, near the rate of the three matrix products they contain.
 
-A two-layer network is evaluated in blocks of hidden units, forward and again backward, so that a block's
-features σ(XW_b) live and die in cache; one-hot inputs are gathered, never multiplied. Keeping nothing and
-recomputing the cheap part is what brings the step from a third of the GEMM rate to nearly all of it.
+A two-layer network is evaluated in blocks of hidden units, and again in blocks on the way back, so that the features
+σ(XW_b) of a block stay in cache. One-hot inputs are gathered, never multiplied. Recomputing the features instead of
+storing them raises the step from a third of the GEMM rate to nearly all of it.
 """
 
 from collections.abc import Callable
@@ -20,12 +20,14 @@ from firstlight.tasks import DenseInputs, IndexInputs
 
 Inputs = IndexInputs | DenseInputs
 
-_BLOCK_UNITS = 128  # half as many waste the matrix kernels, four times as many leave the cache
-_FEW_SAMPLES = 512  # up to here twice the units are faster
+_BLOCK_UNITS = 128  # 64 units underuse the matrix kernels, 512 no longer fit in cache
+_FEW_SAMPLES = 512  # with at most 512 samples, blocks of twice as many units are faster
 
 
 def block_width(samples: int, width: int) -> int:
-    """Hidden units per block, in sixteens where there is more than one: the matrix kernels take them by so many.
+    """Return the number of hidden units per block, a multiple of 16 if there are several blocks.
+
+    The matrix kernels work on 16 units at a time.
 
     >>> block_width(100, 256), block_width(2016, 2048), block_width(2016, 300)
     (256, 128, 112)
@@ -35,7 +37,7 @@ def block_width(samples: int, width: int) -> int:
 
 
 def _blocks(units: HiddenUnits, samples: int) -> tuple[Array, Array, Array | None]:
-    """W, V and b cut into blocks of hidden units along a new leading axis, padded with units of zero output."""
+    """Return W, V and b in blocks of hidden units along a new leading axis, padded with units of zero output."""
     d, K = units.W.shape
     width = block_width(samples, K)
     count = -(-K // width)
@@ -47,7 +49,7 @@ def _blocks(units: HiddenUnits, samples: int) -> tuple[Array, Array, Array | Non
 
 
 def _unblock(blocks: Array, width: int) -> Array:
-    """The inverse of the cut of W: (count, d, w) to (d, K)."""
+    """Return W (d, K) from its blocks (count, d, w)."""
     count, d, w = blocks.shape
     return blocks.transpose(1, 0, 2).reshape(d, count * w)[:, :width]
 
@@ -61,12 +63,12 @@ def _features(units: HiddenUnits, inputs: Inputs) -> Callable[[Array, Array | No
 
 
 def outputs(model: Model, inputs: Inputs) -> Float[Array, "n m"]:
-    """The network's outputs on every row of `inputs`, block by block.
+    """Return the network's outputs on every row of `inputs`, computed block by block.
 
     >>> import jax
     >>> from firstlight import models, tasks
     >>> task = tasks.group_task("Z5")
-    >>> net = models.TwoLayer.init(jax.random.key(0), inputs=10, width=8, outputs=5)
+    >>> net = models.TwoLayer.for_task(task, jax.random.key(0), width=8)
     >>> outputs(net, task.inputs).shape
     (25, 5)
     """
@@ -90,7 +92,7 @@ def outputs(model: Model, inputs: Inputs) -> Float[Array, "n m"]:
 
 
 def value_and_grad(model: Model, inputs: Inputs, targets: Array | np.ndarray, loss: Loss) -> tuple[Array, Model]:
-    """Loss and its gradient with respect to every array of the model, which has the model's own structure."""
+    """Return the loss and its gradient; the gradient has the structure of the model."""
     model = jax.tree.map(jnp.asarray, model)
 
     def on_outputs(o: Array) -> Array:
@@ -106,7 +108,7 @@ def value_and_grad(model: Model, inputs: Inputs, targets: Array | np.ndarray, lo
     def backward(W: Array, V: Array, b: Array | None) -> tuple[Array, Array, Array | None]:
         F, pull = jax.vjp(features, W, b)
         dW, db = pull(G @ V.T)
-        # FᵀG the other way round is written without a transpose, up to twice as fast.
+        # GᵀF is written without a transpose and is up to twice as fast as FᵀG.
         return dW, jnp.tensordot(G, F, (0, 0)), db
 
     K = units.W.shape[1]

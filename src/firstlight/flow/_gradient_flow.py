@@ -33,7 +33,7 @@ class Flow:
     - `status`: "finished", "event" (the event happened), "max_steps", or "diverged" (no finite step exists).
     - `event_time`: when the event happened, else None.
     - `steps`: accepted steps of the solver.
-    - `static`: what in the parameters is not a floating-point array.
+    - `static`: the leaves of the parameters that are not floating-point arrays.
     """
 
     times: Float[np.ndarray, " n"]
@@ -45,7 +45,7 @@ class Flow:
     static: Any = None
 
     def at(self, index: int) -> Any:
-        """The parameters at the saved time `index`, in the structure they were given."""
+        """Return the parameters at the saved time `index`, in the structure of the start."""
         return eqx.combine(jax.tree.map(lambda leaf: leaf[index], self.params), self.static)
 
     @property
@@ -55,7 +55,7 @@ class Flow:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """One row per time: the loss, each scalar parameter, and the norm of every other one."""
+        """One row per time: the loss, each scalar parameter, and the norm of each array."""
         columns = {"time": self.times, "loss": self.loss}
         for path, leaf in jax.tree_util.tree_leaves_with_path(self.params):
             name = jax.tree_util.keystr(path, simple=True, separator=".") or "params"
@@ -94,8 +94,8 @@ def gradient_flow(
 
     $$\dot\theta = -r \circ \nabla \ell(\theta), \qquad \theta(t_0) = \theta_0,$$
 
-    with an adaptive Runge–Kutta method in float64. What goes wrong on the way is a status of the result. One
-    program is compiled per `loss` object, solver and shapes; pass the same function again to reuse it.
+    with an adaptive Runge–Kutta method in float64. A failure of the solver is a `status` of the result, not an
+    exception. A program is compiled per `loss` object, solver and shapes; pass the same function again to reuse it.
 
     **Arguments:**
 
@@ -103,11 +103,13 @@ def gradient_flow(
     - `params`: floating-point arrays or numbers in any PyTree, in any precision.
     - `times`: the last time (101 equal times from 0 are saved), or increasing times, the first of which is t₀.
     - `rates`: r, a number or a PyTree prefix of `params`: the learning rate of each parameter relative to time.
-    - `gradient`: ∇ℓ as a function of the parameters, where there is a faster one than automatic differentiation.
+    - `gradient`: ∇ℓ as a function of the parameters, if it is faster than automatic differentiation.
     - `event`: a function g(params, t); the flow stops where it crosses zero.
     - `loss_below`: the flow stops where the loss falls to this level.
     - `solver`: "dopri8"; "tsit5" for loose tolerances; "kvaerno5" (implicit, dense Jacobian) for stiff small ones.
-    - `rtol`, `atol`: local error per step. `max_steps`: of the solver, rejected ones included.
+    - `rtol`: relative local error per step.
+    - `atol`: absolute local error per step.
+    - `max_steps`: limit on the steps of the solver, rejected steps included.
 
     >>> import jax.numpy as jnp
     >>> flow = gradient_flow(lambda x: jnp.sum(x**2) / 2, np.array([3.0, 4.0]), 1.0)
@@ -134,7 +136,7 @@ def gradient_flow(
 
 
 class _Problem(eqx.Module):
-    """What is compiled in: functions and choices; arrays inside them are traced."""
+    """Functions and choices that are compiled in; arrays inside them are traced."""
 
     loss: Callable[[Any], Array]
     gradient: Callable[[Any], Any] | None
@@ -164,12 +166,12 @@ class _Problem(eqx.Module):
 
 
 def _event(condition: Callable[..., Array]) -> diffrax.Event:
-    # Bisection cannot leave the step in which the sign changed; Newton can.
+    # Bisection stays inside the step in which the sign changed; Newton may leave it.
     return diffrax.Event(condition, optx.Bisection(rtol=1e-12, atol=1e-12))
 
 
 def _controller(ts: Float[Array, " n"], rtol: Array, atol: Array) -> diffrax.AbstractStepSizeController:
-    # Steps land on the saved times: the interpolants are of lower order than the steps between them.
+    # Steps end at the saved times, since the interpolants are of lower order than the steps.
     smallest = 4 * jnp.finfo(jnp.float64).eps * (ts[-1] - ts[0])
     adaptive = diffrax.PIDController(rtol=rtol, atol=atol, dtmin=smallest, force_dtmin=False)
     return diffrax.ClipStepSizeController(adaptive, step_ts=ts)
@@ -187,7 +189,7 @@ def _solve(
 ) -> dict[str, Any]:
     first = problem.value(y0)
     below = problem.watch_loss & (first <= level)
-    # Nothing to integrate without a finite start or when the event is there already: a span of length zero.
+    # A span of length zero if the start is not finite or the event has already happened.
     t1 = jnp.where(jnp.isfinite(first) & ~below, ts[-1], ts[0])
     solution = diffrax.diffeqsolve(
         diffrax.ODETerm(lambda t, y, args: jax.tree.map(lambda r, g: -r * g, rates, problem.slope(y))),
@@ -218,12 +220,12 @@ def _solve(
 
 
 def _flow(out: dict[str, Any], static: Any) -> Flow:
-    """Keep the rows that were reached, each time once, and name how it ended."""
+    """Return the rows that were reached, each time once, with the status."""
     if not np.isfinite(out["first"]):
         raise ValueError(f"the flow must start at a finite loss, got {out['first']} at the initial parameters")
     finite = np.isfinite(out["times"]) & np.isfinite(out["loss"])
-    kept = np.flatnonzero(finite)
-    kept = kept[np.unique(out["times"][kept], return_index=True)[1]]
+    rows = np.flatnonzero(finite)
+    rows = rows[np.unique(out["times"][rows], return_index=True)[1]]
     status: FlowStatus = "diverged"
     if out["event"]:
         status = "event"
@@ -231,11 +233,11 @@ def _flow(out: dict[str, Any], static: Any) -> Flow:
         status = "max_steps"
     elif out["successful"] and np.isfinite(out["loss"][-1]):
         status = "finished"
-    times = out["times"][kept]
+    times = out["times"][rows]
     return Flow(
         times=times,
-        params=jax.tree.map(lambda leaf: leaf[kept], out["params"]),
-        loss=out["loss"][kept],
+        params=jax.tree.map(lambda leaf: leaf[rows], out["params"]),
+        loss=out["loss"][rows],
         status=status,
         event_time=float(times[-1]) if status == "event" else None,
         steps=int(out["steps"]),
@@ -253,7 +255,7 @@ def _checked_times(times: ArrayLike | Sequence[float]) -> Float[np.ndarray, " n"
 
 
 def _float64(params: Any) -> tuple[Any, Any]:
-    """The floating-point leaves in float64, and everything else."""
+    """Return the floating-point leaves in float64, and all other leaves."""
     arrays, static = eqx.partition(params, eqx.is_inexact_array_like)
     leaves = jax.tree.leaves(arrays)
     if not leaves:

@@ -1,4 +1,4 @@
-"""The loss of a network's outputs, with every convention an argument."""
+"""The loss of a network's outputs; every convention is an argument."""
 
 import jax
 import jax.numpy as jnp
@@ -11,21 +11,42 @@ from firstlight.records._spec import Loss
 def target_matrix(
     targets: Array | np.ndarray, outputs: int, dtype: jnp.dtype | type = jnp.float32
 ) -> Float[Array, "n m"]:
-    """Targets as rows: one-hot for classes (n,), unchanged for regression (n, m)."""
+    """Return the targets as rows (n, m): one-hot for classes (n,), unchanged for regression (n, m)."""
     targets = jnp.asarray(targets)
     return jax.nn.one_hot(targets, outputs, dtype=dtype) if targets.ndim == 1 else targets.astype(dtype)
 
 
+def projected(values: Float[Array, "n m"], projection: str) -> Float[Array, "n m"]:
+    """Return P·values: the part that the loss sees of outputs, targets or residuals.
+
+    **Arguments:**
+
+    - `values`: (n, m), a row per sample.
+    - `projection`: `"samples"` removes the mean over samples (Li₂, eq. 1), `"outputs"` the mean over outputs
+      (CoGO, eq. 1; Li₂'s released code), `"none"` nothing.
+
+    >>> import jax.numpy as jnp
+    >>> projected(jnp.array([[1.0, 3.0], [2.0, 6.0]]), "outputs").tolist()
+    [[-1.0, 1.0], [-2.0, 2.0]]
+    """
+    if projection == "none":
+        return values
+    return values - values.mean(0 if projection == "samples" else 1, keepdims=True)
+
+
 def objective(outputs: Float[Array, "n m"], targets: Array | np.ndarray, loss: Loss) -> Float[Array, ""]:
-    r"""The loss of outputs o against targets y.
+    r"""Return the loss of outputs o against targets y.
 
     $$\ell = c \sum_i \lVert [P(o - y)]_i \rVert^2 \;(\text{or its mean over } i),$$
 
-    where P removes the mean over samples (Li₂, eq. 1), over outputs (CoGO, eq. 1; Li₂'s released code) or
-    nothing. Cross-entropy is −log softmax(o)_y; a shift of all outputs leaves it alone, so `projection="outputs"`
-    changes nothing there.
+    with P from `projected`. Cross-entropy is −log softmax(o)_y; it does not depend on a shift of all outputs, so
+    `projection="outputs"` changes nothing there.
 
-    **Arguments:** `outputs` (n, m), `targets` (n,) classes or (n, m) values, `loss` the conventions.
+    **Arguments:**
+
+    - `outputs`: o (n, m).
+    - `targets`: y, classes (n,) or values (n, m).
+    - `loss`: kind, factor c, projection and reduction.
 
     >>> import jax.numpy as jnp
     >>> from firstlight.records._spec import Loss
@@ -36,10 +57,7 @@ def objective(outputs: Float[Array, "n m"], targets: Array | np.ndarray, loss: L
     if loss.kind == "cross_entropy":
         per_sample = _cross_entropy(outputs, targets, loss)
     else:
-        residual = outputs - target_matrix(targets, outputs.shape[1], outputs.dtype)
-        if loss.projection != "none":
-            axis = 0 if loss.projection == "samples" else 1
-            residual = residual - residual.mean(axis, keepdims=True)
+        residual = projected(outputs - target_matrix(targets, outputs.shape[1], outputs.dtype), loss.projection)
         per_sample = jnp.sum(residual**2, axis=1)
     total = per_sample.mean() if loss.reduction == "mean" else per_sample.sum()
     return loss.factor * total
@@ -58,5 +76,5 @@ def _cross_entropy(outputs: Array, targets: Array, loss: Loss) -> Array:
 
 
 def accuracy(outputs: Float[Array, "n m"], targets: Int[Array, "n"]) -> Float[Array, ""]:
-    """The fraction of rows whose largest output is the target; NaN when there are no rows."""
+    """Return the fraction of rows whose largest output is the target; NaN when there are no rows."""
     return jnp.mean(jnp.argmax(outputs, axis=1) == targets, dtype=outputs.dtype)

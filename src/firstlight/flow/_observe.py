@@ -1,4 +1,4 @@
-"""What is measured along a run: pure functions of a context, computed on the device at recorded steps."""
+"""Observables: pure functions of a context, computed on the device at recorded steps."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,7 +17,14 @@ from firstlight.records._spec import Loss
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """What an observable may know of a task beside its arrays; equal facts share a compilation."""
+    """The facts of a task that are compiled into an observable; equal facts share a compilation.
+
+    **Attributes:**
+
+    - `name`: name of the task.
+    - `outputs`: number of outputs M.
+    - `group`: the group of the task, or None.
+    """
 
     name: str
     outputs: int
@@ -26,11 +33,20 @@ class TaskFacts:
 
 @dataclass(frozen=True)
 class Context:
-    """Everything an observable may look at; what it does not touch is not computed.
+    """The arguments of an observable; XLA computes only the parts that an observable reads.
 
-    `previous` holds the parameters one step earlier (equal to `model` at step 0) and `gradients` the gradient of
-    the training loss at `model`, without weight decay. `task` carries the name, the number of outputs and the
-    group, never rows.
+    **Attributes:**
+
+    - `step`: the recorded step.
+    - `model`: the network at this step.
+    - `previous`: the network one step earlier; equal to `model` at step 0.
+    - `gradients`: the gradient of the training loss at `model`, without weight decay.
+    - `train_inputs`: inputs of the training rows.
+    - `train_targets`: targets of the training rows.
+    - `test_inputs`: inputs of the test rows, possibly none.
+    - `test_targets`: targets of the test rows.
+    - `loss`: conventions of the loss.
+    - `task`: name, number of outputs and group of the task.
     """
 
     step: Array
@@ -46,12 +62,12 @@ class Context:
 
     @cached_property
     def train_outputs(self) -> Array:
-        """The outputs on the training rows, evaluated once for all observables that ask."""
+        """Outputs on the training rows, evaluated once for all observables."""
         return _dense.outputs(self.model, self.train_inputs)
 
     @cached_property
     def test_outputs(self) -> Array:
-        """The outputs on the test rows, evaluated once for all observables that ask."""
+        """Outputs on the test rows, evaluated once for all observables."""
         return _dense.outputs(self.model, self.test_inputs)
 
 
@@ -59,7 +75,7 @@ Observable = Callable[[Context], Mapping[str, Array]]
 
 
 def standard(ctx: Context) -> dict[str, Array]:
-    """Loss and accuracy on both halves of the split (test columns only where there are test rows)."""
+    """Return loss and accuracy on the training rows and, if there are any, on the test rows."""
     values: dict[str, Array] = {}
     for half, inputs, targets in (
         ("train", ctx.train_inputs, ctx.train_targets),
@@ -75,7 +91,7 @@ def standard(ctx: Context) -> dict[str, Array]:
 
 
 def norms(ctx: Context) -> dict[str, Array]:
-    """Frobenius norm of each parameter and of its last step, in columns `norm.<name>` and `step_norm.<name>`."""
+    """Return the norm of each parameter, `norm.<name>`, and of its last step, `step_norm.<name>`."""
     now, before = named_parameters(ctx.model), named_parameters(ctx.previous)
     values = {f"norm.{name}": jnp.linalg.norm(array.ravel()) for name, array in now.items()}
     moved = {f"step_norm.{name}": jnp.linalg.norm((now[name] - before[name]).ravel()) for name in now}

@@ -1,7 +1,7 @@
-"""An optimizer as data turned into an optax transformation; rates and decay stay traced numbers.
+"""Optax transformations from an `Optimizer` record.
 
-Learning rate and weight decay are arguments of the compiled step, not constants in it, so that runs which
-differ only in them share one compilation.
+Learning rate and weight decay are arguments of the compiled step, not constants in it. Runs that differ only in these
+two numbers share one compilation.
 """
 
 from typing import Any, NamedTuple
@@ -17,18 +17,19 @@ from firstlight.records._spec import Optimizer, Schedule
 
 
 class Rates(NamedTuple):
-    """The two numbers of an optimizer that may differ between runs of one compiled program."""
+    """Learning rate and weight decay, which may differ between runs of one compiled program."""
 
     learning_rate: Array
     weight_decay: Array
 
 
 def rates(optimizer: Optimizer, dtype: Any) -> Rates:
+    """Return learning rate and weight decay as arrays."""
     return Rates(jnp.asarray(optimizer.learning_rate, dtype), jnp.asarray(optimizer.weight_decay, dtype))
 
 
 def is_coupled(optimizer: Optimizer) -> bool:
-    """Whether weight decay enters the gradient (L2) rather than the update.
+    """Return whether weight decay enters the gradient (L2) rather than the update.
 
     >>> is_coupled(Optimizer(name="adam")), is_coupled(Optimizer(name="adamw"))
     (True, False)
@@ -39,7 +40,7 @@ def is_coupled(optimizer: Optimizer) -> bool:
 
 
 def schedule(shape: Schedule, step: Array | int, steps: Array | int) -> Float[Array, ""]:
-    """Multiplier of the learning rate at `step` of `steps`: warm-up, then constant, linear or cosine decay.
+    """Return the multiplier of the learning rate at `step` of `steps`: warm-up, then the schedule's shape.
 
     >>> [round(float(schedule(Schedule(shape="linear"), s, 4)), 2) for s in range(4)]
     [1.0, 0.75, 0.5, 0.25]
@@ -54,7 +55,7 @@ def schedule(shape: Schedule, step: Array | int, steps: Array | int) -> Float[Ar
 
 
 def _direction(optimizer: Optimizer) -> optax.GradientTransformation:
-    """The optimizer without learning rate and decay: what is subtracted from the parameters."""
+    """Return the optimizer without learning rate and decay; its updates are subtracted from the parameters."""
     b1, b2, eps = optimizer.beta1, optimizer.beta2, optimizer.epsilon
     if optimizer.name == "sgd":
         return optax.trace(optimizer.momentum) if optimizer.momentum else optax.identity()
@@ -65,7 +66,7 @@ def _direction(optimizer: Optimizer) -> optax.GradientTransformation:
 
 
 def _layer_rates(params: Any, optimizer: Optimizer) -> Any:
-    """A multiplier per parameter, by the name of its path in the model."""
+    """Return the multiplier of each parameter's learning rate, in the structure of `params`."""
     names = list(named_parameters(params))
     unknown = set(optimizer.layer_rates) - set(names)
     if unknown:
@@ -75,7 +76,7 @@ def _layer_rates(params: Any, optimizer: Optimizer) -> Any:
 
 
 def init(optimizer: Optimizer, params: Any) -> Any:
-    """The optimizer's state before the first step."""
+    """Return the optimizer's state before the first step."""
     _layer_rates(params, optimizer)
     return _direction(optimizer).init(params)
 
@@ -89,7 +90,7 @@ def update(
     step: Array | int,
     steps: Array | int,
 ) -> tuple[Any, Any]:
-    """One step: parameters and state after it."""
+    """Return parameters and optimizer state after one step."""
 
     def decay(tree: Any) -> Any:
         return jax.tree.map(lambda g, p: g + rates.weight_decay * p, tree, params)

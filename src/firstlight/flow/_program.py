@@ -1,7 +1,7 @@
-"""The compiled heart of training: advance a run to a given step; observe it there.
+"""The two compiled programs of training: advance a run to a given step, and observe it there.
 
-`advance` is a while loop with a traced bound, so one compilation serves every chunk length and a run cut into
-chunks is bit for bit the run in one piece. One lane is one run; lanes differ in data, weights and rates only.
+`advance` is a while loop with a traced bound. One compilation therefore serves every chunk length, and a run in
+chunks has the same bits as an uninterrupted run. A lane is one run; lanes differ only in data, weights and rates.
 """
 
 import time
@@ -24,7 +24,15 @@ from firstlight.records._spec import Loss, Optimizer
 
 
 class State(NamedTuple):
-    """Where a run stands. `bad` is the step whose loss was found not finite, −1 before; nothing after it counts."""
+    """State of a run.
+
+    **Attributes:**
+
+    - `params`: the parameters.
+    - `optimizer`: the optimizer's state.
+    - `step`: number of steps done.
+    - `bad`: the first step at which the loss was not finite, else −1; the run does not go past it.
+    """
 
     params: Any
     optimizer: Any
@@ -33,7 +41,7 @@ class State(NamedTuple):
 
 
 class Data(NamedTuple):
-    """What a run reads; `key` draws mini-batches, `steps` is the length its schedule is made for."""
+    """Arrays that a run reads; `key` draws mini-batches, `steps` is the length of the learning-rate schedule."""
 
     train_inputs: Any
     train_targets: Array
@@ -46,7 +54,7 @@ class Data(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything that is compiled in, and nothing else."""
+    """Everything that is compiled in; runs with equal plans share their programs."""
 
     static: Any
     loss: Loss
@@ -58,15 +66,17 @@ class Plan:
 
     @property
     def optimizer(self) -> Optimizer:
+        """The optimizer, without learning rate and weight decay."""
         return Optimizer.model_validate_json(self.optimizer_json)
 
 
 def initial_state(optimizer: Optimizer, params: Any) -> State:
+    """Return the state before the first step."""
     return State(params, _optimizer.init(optimizer, params), jnp.int32(0), jnp.int32(-1))
 
 
 def _batch(plan: Plan, data: Data, step: Array) -> tuple[Any, Array]:
-    """All rows, or the step's mini-batch: epoch e visits the rows in the order drawn from (key, e)."""
+    """Return all rows, or the mini-batch of a step; epoch e visits the rows in an order drawn from (key, e)."""
     size, n = plan.optimizer.batch_size, len(data.train_targets)
     if size is None or size >= n:
         return data.train_inputs, data.train_targets
@@ -77,10 +87,10 @@ def _batch(plan: Plan, data: Data, step: Array) -> tuple[Any, Array]:
 
 
 def _value_and_grad(plan: Plan, params: Any, inputs: Any, targets: Array) -> tuple[Array, Any]:
-    """Loss and gradient from the samples, or from Gram matrices where the plan says so.
+    """Return loss and gradient, from the samples or, if the plan says so, from Gram matrices.
 
-    Gram sums cancel near zero loss: in float32 they lose the gradient there, so below a thousandth of the loss of
-    the zero network the samples take over. In float64 the Gram form is kept throughout.
+    Gram sums cancel near zero loss, and in float32 they lose the gradient there. Below a thousandth of the zero
+    network's loss, float32 runs therefore use the samples. In float64 the Gram form is used throughout.
     """
 
     def dense(params: Any) -> tuple[Array, Any]:
@@ -97,12 +107,13 @@ def _value_and_grad(plan: Plan, params: Any, inputs: Any, targets: Array) -> tup
 
 def _gram(plan: Plan, params: Any) -> tuple[Array, Any]:
     if plan.task.group is None:
-        raise ValueError("the Gram form needs the task of a finite group")
+        raise ValueError("the Gram form needs the task of a finite group; use method='dense'")
     model = eqx.combine(params, plan.static)
-    value, (dW, dV) = population_value_and_grad(
-        model.W, model.V, plan.task.group, model.activation.polynomial, plan.loss
+    units = model.hidden_units
+    value, gradients = population_value_and_grad(
+        units.W, units.V, plan.task.group, units.activation.polynomial, plan.loss
     )
-    return value, eqx.tree_at(lambda m: (m.W, m.V), params, (dW, dV))
+    return value, eqx.tree_at(lambda m: m.hidden_units[:2], params, gradients)
 
 
 def _advance(plan: Plan, state: State, data: Data, until: Array) -> State:
@@ -140,7 +151,7 @@ def _observe(plan: Plan, state: State, previous: Any, data: Data) -> dict[str, A
 
 
 class Compiled(NamedTuple):
-    """The two programs for given shapes; `columns` are the observed names, each with its shape in one lane."""
+    """The two programs for given shapes; `columns` maps each observed name to its shape in one lane."""
 
     advance: Callable[[State, Data, Array], State]
     observe: Callable[[State, Any, Data], dict[str, Array]]
@@ -149,7 +160,7 @@ class Compiled(NamedTuple):
 
 
 class Programs:
-    """Compiles a plan once per set of shapes; safe to ask from several threads."""
+    """The programs of a plan, compiled once per set of shapes; safe to use from several threads."""
 
     def __init__(self, plan: Plan) -> None:
         def advance(state: State, data: Data, until: Array) -> State:
@@ -169,6 +180,7 @@ class Programs:
         self._lock = Lock()
 
     def compiled(self, state: State, data: Data) -> Compiled:
+        """Return the programs for the shapes of `state` and `data`, compiling them if necessary."""
         leaves, tree = jax.tree.flatten((state, data))
         signature = (tree, tuple((leaf.shape, leaf.dtype) for leaf in leaves))
         with self._lock:
@@ -185,5 +197,5 @@ class Programs:
 
 @lru_cache(maxsize=64)
 def programs(plan: Plan) -> Programs:
-    """The programs of a plan, shared by every run that has it."""
+    """Return the programs of a plan, shared by all runs with an equal plan."""
     return Programs(plan)

@@ -1,4 +1,4 @@
-"""How far training has come, told to a callback or shown as a bar once it takes longer than two seconds."""
+"""Progress of training, passed to a callback or shown as a bar if training takes over two seconds."""
 
 import sys
 import time
@@ -10,7 +10,18 @@ from typing import Any, Literal
 
 @dataclass(frozen=True)
 class Progress:
-    """A moment of training: steps done over all runs, seconds left (None while unknown), one run's newest row."""
+    """Progress at one moment of training.
+
+    **Attributes:**
+
+    - `done`: steps done, summed over all runs.
+    - `total`: steps to do, summed over all runs.
+    - `seconds`: time since the first step, without compilation.
+    - `remaining`: estimate of the seconds left; None while unknown.
+    - `seed`: seed of the run that reports.
+    - `step`: step of that run.
+    - `values`: its newest row.
+    """
 
     done: int
     total: int
@@ -21,31 +32,32 @@ class Progress:
     values: Mapping[str, Any] = field(default_factory=dict)
 
 
-_SETTLED = 0.5  # seconds before a speed is worth extrapolating
+_SETTLED = 0.5  # seconds before the speed is extrapolated
 
 ProgressOption = Literal["auto", "off"] | Callable[[Progress], None]
 
 
 class Reporter:
-    """Adds up the steps of all lanes and passes each moment on, one at a time."""
+    """Adds up the steps of all lanes and reports them; safe to use from several threads."""
 
     def __init__(self, option: ProgressOption, total: int, label: str) -> None:
         self._callback = option if callable(option) else None
         self._show = option == "auto" and sys.stderr.isatty()
         self._total, self._label = total, label
         self._steps: dict[int, int] = {}
-        self._start: float | None = None  # when the first step was reported, so that compiling does not count
+        self._start: float | None = None  # time of the first report, so that compilation does not count
         self._already = 0
         self._bar: Any = None
         self._lock = Lock()
 
     def resumed(self, lane: int, step: int) -> None:
-        """Steps done before; they do not count towards the speed."""
+        """Add steps done before a resume; they do not count towards the speed."""
         with self._lock:
             self._steps[lane] = step
             self._already += step if self._start is not None else 0
 
     def update(self, lane: int, seed: int, step: int, values: Mapping[str, Any]) -> None:
+        """Report the step that a lane has reached."""
         with self._lock:
             self._steps[lane] = step
             done = sum(self._steps.values())
@@ -77,5 +89,6 @@ class Reporter:
         self._bar.update(self._task, completed=done)
 
     def close(self) -> None:
+        """Remove the bar."""
         if self._bar is not None:
             self._bar.stop()

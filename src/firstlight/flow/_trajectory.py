@@ -1,4 +1,4 @@
-"""What a training run leaves behind."""
+"""Results of training: rows of observables, models and how each run ended."""
 
 import html
 from collections.abc import Mapping
@@ -15,7 +15,18 @@ _WORST_LAST: tuple[RunStatus, ...] = ("finished", "interrupted", "diverged", "fa
 
 @dataclass(frozen=True)
 class LaneResult:
-    """One run: how it ended, the observables at each recorded step, and the model there."""
+    """Result of one run.
+
+    **Attributes:**
+
+    - `seed`: seed of the run.
+    - `status`: how it ended.
+    - `step`: last step.
+    - `message`: why it ended, in words; '' after the full number of steps.
+    - `rows`: observables at each recorded step.
+    - `model`: the model at the end, with NumPy arrays.
+    - `snapshots`: step → model.
+    """
 
     seed: int
     status: RunStatus
@@ -34,14 +45,14 @@ class LaneResult:
 
     @property
     def arrays(self) -> dict[str, np.ndarray]:
-        """Observables that are not single numbers, stacked over recorded steps."""
+        """Array-valued observables, stacked over recorded steps."""
         first = self.rows[0] if self.rows else {}
         return {k: np.stack([row[k] for row in self.rows]) for k, v in first.items() if np.ndim(v) > 0}
 
 
 @dataclass(frozen=True)
 class Trajectory:
-    """Runs of one program, one lane per seed; models and snapshots hold NumPy arrays.
+    """Results of several runs; models and snapshots hold NumPy arrays.
 
     >>> Trajectory((), steps=0, seconds=0.0, compile_seconds=0.0).status
     'finished'
@@ -54,7 +65,7 @@ class Trajectory:
 
     @property
     def frame(self) -> pd.DataFrame:
-        """Tidy: one row per (lane, recorded step), one column per scalar observable."""
+        """One row per (lane, recorded step), one column per scalar observable."""
         keys = ["lane", "seed", "step"]
         parts = [lane.frame.assign(lane=i, seed=lane.seed) for i, lane in enumerate(self.lanes)]
         frame = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=keys)
@@ -62,7 +73,7 @@ class Trajectory:
 
     @property
     def status(self) -> RunStatus:
-        """The worst status of any lane: finished, interrupted, diverged, failed."""
+        """The worst status of any lane, in the order finished, interrupted, diverged, failed."""
         worst: RunStatus = "finished"
         for status in _WORST_LAST:
             worst = status if any(lane.status == status for lane in self.lanes) else worst
@@ -70,24 +81,24 @@ class Trajectory:
 
     @property
     def models(self) -> tuple[Any, ...]:
-        """The final model of each lane (the last finite one where a lane diverged)."""
+        """The final model of each lane; of a diverged lane, the last model with finite loss."""
         return tuple(lane.model for lane in self.lanes)
 
     def first(self, observable: str, at_least: float) -> pd.Series:
-        """The first recorded step at which an observable reaches a level, per seed; NaN where it never does.
+        """Return per seed the first recorded step at which an observable reaches a level; NaN if it never does.
 
-        Where several lanes share a seed the index is the lane.
+        If several lanes share a seed, the index is the lane.
         """
-        found = []
+        steps = []
         for lane in self.lanes:
             frame = lane.frame
             if observable not in frame.columns:
                 known = [name for name in frame.columns if name != "step"]
                 raise ValueError(f"no observable {observable!r}; this trajectory has {known}")
-            found.append(frame.loc[frame[observable] >= at_least, "step"].min())
+            steps.append(frame.loc[frame[observable] >= at_least, "step"].min())
         seeds = [lane.seed for lane in self.lanes]
         index = seeds if len(set(seeds)) == len(seeds) else list(range(len(seeds)))
-        return pd.Series(found, index=index, name=observable)
+        return pd.Series(steps, index=index, name=observable)
 
     def __repr__(self) -> str:
         seeds = len(self.lanes)

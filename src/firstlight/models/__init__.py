@@ -1,4 +1,7 @@
-"""What learns: two-layer and deep perceptrons as Equinox modules, their activations and initialisations.
+"""Networks as Equinox modules, with their activations and initialisations.
+
+Every model offers `first` (the weights that see the input), `last` (the weights that make the output),
+`features(inputs)` (the activations of the last hidden layer), `named_parameters()` and `for_task(task, ...)`.
 
 >>> import jax
 >>> from firstlight.models import TwoLayer

@@ -1,4 +1,4 @@
-"""Activations σ as named values: callable, with derivative and, for polynomials, coefficients."""
+"""Activations σ as named values: callable, with derivative, coefficients and homogeneity."""
 
 import math
 import re
@@ -16,18 +16,18 @@ from firstlight._suggest import did_you_mean
 Elementwise = Callable[[Array], Array]
 
 MAX_POWER = 100
-"""The largest exponent of `power`: single precision has left its range long before."""
+"""The largest exponent of `power`; single precision overflows well below it."""
 
 
 @dataclass(frozen=True)
 class Activation:
     """An elementwise nonlinearity σ that is safe as a static argument of `jax.jit`.
 
-    Activations with a name are equal when their names are; a wrapped callable is equal to itself only.
+    Named activations are equal if their names are equal. A wrapped callable is equal only to itself.
 
     **Attributes:**
 
-    - `name`: the canonical name, from which `activation(name)` gives the same value back.
+    - `name`: the canonical name; `activation(name)` returns an equal activation.
     - `function`: σ, elementwise.
     - `slope`: σ′, elementwise; None differentiates `function`.
     - `polynomial`: coefficients (c₀, c₁, c₂, …) with σ(x) = Σ_i c_i xⁱ, or None when σ is no polynomial.
@@ -47,11 +47,11 @@ class Activation:
     wrapped: Elementwise | None = field(default=None, repr=False)
 
     def __call__(self, x: ArrayLike) -> Array:
-        """σ(x), elementwise; an array of any shape gives one of the same shape."""
+        """Return σ(x), elementwise, for an array of any shape."""
         return self.function(jnp.asarray(x))
 
     def derivative(self, x: ArrayLike) -> Array:
-        """σ′(x), elementwise; at the kink of a piecewise linear σ the value from the left."""
+        """Return σ′(x), elementwise; at the kink of a piecewise linear σ, the slope on the left."""
         x = jnp.asarray(x)
         if self.slope is not None:
             return self.slope(x)
@@ -72,7 +72,7 @@ class Activation:
 
 
 def power(q: int) -> Activation:
-    """σ(x) = x^q for an integer 1 ≤ q ≤ 100; "linear" and "quadratic" are q = 1 and 2.
+    """Return σ(x) = x^q for an integer 1 ≤ q ≤ 100; "linear" and "quadratic" are q = 1 and 2.
 
     >>> power(3)
     activation('power3')
@@ -80,7 +80,7 @@ def power(q: int) -> Activation:
     if isinstance(q, bool) or not isinstance(q, Integral) or q < 1:
         raise ValueError(f"power<q> needs an integer exponent q of at least 1, got {q!r}; write e.g. 'power3'")
     if q > MAX_POWER:
-        raise ValueError(f"power<q> goes up to q = {MAX_POWER}, got {q}; more overflows for inputs of any size")
+        raise ValueError(f"power<q> goes up to q = {MAX_POWER}, got {q}; a larger power overflows")
     return Activation(
         {1: "linear", 2: "quadratic"}.get(q, f"power{q}"),
         lambda x: x**q,
@@ -91,7 +91,7 @@ def power(q: int) -> Activation:
 
 
 def poly(a: float, b: float) -> Activation:
-    """σ(x) = a x + b x², the general quadratic of Li₂ (remark after Theorem 2).
+    """Return σ(x) = a x + b x², the general quadratic of Li₂ (remark after Theorem 2).
 
     >>> poly(1.0, 0.5)
     activation('poly(1.0,0.5)')
@@ -108,7 +108,7 @@ def poly(a: float, b: float) -> Activation:
 
 
 def leaky_relu(slope: float = 0.01) -> Activation:
-    """σ(x) = x for x > 0 and slope·x elsewhere; the geometry-of-grokking paper (Figure 3) takes slope 0.1.
+    """Return σ(x) = x for x > 0 and slope·x elsewhere; geometry of grokking (Figure 3) takes slope 0.1.
 
     >>> leaky_relu(0.1)
     activation('leaky_relu(0.1)')
@@ -128,7 +128,7 @@ def _silu_slope(x: Array) -> Array:
 
 
 def _sigmoid_slope(x: Array) -> Array:
-    # σ(x)σ(−x) keeps its relative accuracy where 1 − σ(x) has cancelled to nothing.
+    # σ(x)σ(−x) stays accurate for large x, where 1 − σ(x) cancels to 0.
     return jax.nn.sigmoid(x) * jax.nn.sigmoid(-x)
 
 
@@ -151,7 +151,7 @@ _FORMS = (*_FIXED, "power<q>", "poly(a,b)", "leaky_relu", "leaky_relu(slope)")
 
 
 def activation(spec: "str | Elementwise | Activation") -> Activation:
-    """The activation with a name, or any elementwise callable written with `jax.numpy`, wrapped.
+    """Return the activation with a name, or wrap an elementwise callable written with `jax.numpy`.
 
     **Arguments:**
 

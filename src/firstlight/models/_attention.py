@@ -1,4 +1,4 @@
-"""Attention-only linear transformer for regression in context (AGF, Section 4)."""
+"""Attention-only linear transformer for in-context regression (AGF, Section 4)."""
 
 from typing import Any
 
@@ -11,6 +11,9 @@ from firstlight.models._parameters import named_parameters
 
 class LinearAttention(eqx.Module):
     """ŷ = Σ_h V_h Σ_n y_n x_nᵀ K_h Q_hᵀ x_query, with rank-one heads and no softmax.
+
+    Its inputs are contexts (x, y, query), not rows of a `firstlight.tasks.Task`. It therefore has the properties of
+    a `Model` but no `for_task`, and `flow.train` does not train it.
 
     **Attributes:**
 
@@ -37,7 +40,7 @@ class LinearAttention(eqx.Module):
 
     @property
     def matrix(self) -> Float[Array, "d d"]:
-        """W = Σ_h V_h K_h Q_hᵀ, all that the outputs depend on."""
+        """W = Σ_h V_h K_h Q_hᵀ; the outputs depend on the weights through W alone."""
         return jnp.einsum("h,hi,hj->ij", self.V, self.K, self.Q)
 
     @property
@@ -60,5 +63,12 @@ class LinearAttention(eqx.Module):
         return named_parameters(self)
 
     def __call__(self, x: Num[Any, "*b N d"], y: Num[Any, "*b N"], query: Num[Any, "*b d"]) -> Num[Array, "*b"]:
-        """Predictions for a batch of contexts x, y and queries."""
+        """Return ŷ for a batch of contexts.
+
+        **Arguments:**
+
+        - `x`: (..., N, d) the examples' inputs.
+        - `y`: (..., N) the examples' targets.
+        - `query`: (..., d) the inputs to predict for.
+        """
         return jnp.einsum("...n,...ni,ij,...j->...", jnp.asarray(y), jnp.asarray(x), self.matrix, jnp.asarray(query))

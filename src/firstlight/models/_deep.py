@@ -27,8 +27,8 @@ def _arrays_or_none(values: Sequence[ArrayLike] | None) -> tuple[Array, ...] | N
 class Deep(Model):
     """x₁ = σ(xL₀ + b₀), x_{l+1} = σ([x_l] + x_l L_l + b_l), Ŷ = x_D L_D + b_D; [x_l] only with `residual`.
 
-    A skip connection needs equal widths on both sides: with `residual`, hidden layers between equal widths
-    have one and the others have none.
+    A skip connection needs equal widths on both sides. With `residual`, only hidden layers between equal widths
+    have a skip connection.
 
     **Attributes:**
 
@@ -55,8 +55,8 @@ class Deep(Model):
         matrices = all(len(shape) == 2 for shape in shapes)
         if len(shapes) < 2 or not matrices or any(a[1] != b[0] for a, b in pairwise(shapes)):
             raise ValueError(
-                "weights must be at least two matrices (in, out), each starting from the width at which the "
-                f"one before it ends, got shapes {shapes}"
+                "weights must be at least two matrices (in, out), each with as many rows as the matrix before it "
+                f"has columns, got shapes {shapes}"
             )
         if self.biases is not None and [b.shape for b in self.biases] != [(shape[1],) for shape in shapes]:
             raise ValueError(
@@ -77,7 +77,20 @@ class Deep(Model):
         residual: bool = False,
         bias: bool = False,
     ) -> "Deep":
-        """Draw every layer; `widths` are those of the hidden layers; `init` and `scale` as in `draw`."""
+        """Draw all weights and, with `bias`, all biases.
+
+        **Arguments:**
+
+        - `key`: a JAX random key.
+        - `inputs`: input dimension d.
+        - `widths`: numbers of units of the hidden layers.
+        - `outputs`: number of outputs M.
+        - `activation`: σ, a name, an elementwise callable or an `Activation`.
+        - `init`: name of the initialisation, see `firstlight.models.draw`.
+        - `scale`: factor of every drawn number.
+        - `residual`: whether hidden layers of equal width have a skip connection.
+        - `bias`: whether layers have biases.
+        """
         if not widths:
             raise ValueError("widths must name at least one hidden layer, got none; write e.g. (512, 512)")
         check_sizes(inputs=inputs, outputs=outputs, **{f"widths[{i}]": w for i, w in enumerate(widths)})
@@ -108,7 +121,8 @@ class Deep(Model):
         - `task`: a `firstlight.tasks.Task`, or any object with its `inputs.dim` and `outputs`.
         - `key`: a JAX random key; `functools.partial(Deep.for_task, task, widths=(64, 64))` is a function of it.
         - `widths`: numbers of units of the hidden layers.
-        - `activation`, `init`, `scale`, `residual`, `bias`: as in `init`.
+
+        The other arguments are those of `Deep.init`.
         """
         return cls.init(key, task.inputs.dim, widths, task.outputs, activation, init, scale, residual, bias)
 
@@ -123,7 +137,7 @@ class Deep(Model):
         return self.weights[-1]
 
     def hidden_states(self, inputs: Projection | Matrix) -> tuple[Num[Array, "*n _"], ...]:
-        """(x₁, …, x_D), the output of every hidden layer, from X (n, d) or from the map W ↦ XW."""
+        """Return (x₁, …, x_D), the outputs of the hidden layers, from X (n, d) or from the map W ↦ XW."""
         x = self.activation(self._add_bias(project(inputs, self.weights[0]), 0))
         states = [x]
         for layer, L in enumerate(self.weights[1:-1], start=1):
@@ -138,11 +152,11 @@ class Deep(Model):
         return self.hidden_states(inputs)[-1]
 
     def apply(self, project: Projection) -> Num[Array, "*n M"]:
-        """Ŷ from the map W ↦ XW of the first layer, so that one-hot inputs need no dense X."""
+        """Return Ŷ from the map W ↦ XW of the first layer, so that one-hot inputs need no dense X."""
         return self._add_bias(self.features(project) @ self.weights[-1], -1)
 
     def __call__(self, X: Matrix) -> Num[Array, "*n M"]:
-        """Ŷ for X (n, d)."""
+        """Return Ŷ for X (n, d)."""
         return self.apply(lambda W: project(X, W))
 
     def shifted(self, shifts: Sequence[Any]) -> "Deep":

@@ -12,7 +12,7 @@ from firstlight.models._projection import Matrix, Projection, project
 
 
 class Diagonal(Model):
-    """ŷ = X(u ∘ v): the simplest network with sparse limits.
+    """ŷ = X(u ∘ v), the simplest network whose gradient flow has sparse limits.
 
     **Attributes:**
 
@@ -33,7 +33,7 @@ class Diagonal(Model):
 
     @classmethod
     def init(cls, inputs: int, alpha: float) -> "Diagonal":
-        """u = √2·α, v = 0, as Pesme and Flammarion and AGF start.
+        """Return u = √2·α and v = 0, the start of Pesme and Flammarion and of AGF.
 
         >>> Diagonal.init(2, 0.5).beta.tolist()
         [0.0, 0.0]
@@ -74,13 +74,13 @@ class Diagonal(Model):
         return self.u * self.v
 
     def apply(self, project: Projection) -> Num[Array, "n 1"]:
-        """Ŷ from the map W ↦ XW."""
+        """Return Ŷ from the map W ↦ XW."""
         return project(self.beta[:, None])
 
     def __call__(self, X: Matrix) -> Num[Array, "n 1"]:
-        """Ŷ = Xβ for X (n, d)."""
+        """Return Ŷ = Xβ for X (n, d)."""
         return self.apply(lambda W: project(X, W))
 
     def shifted(self, shifts: Sequence[Any]) -> "Diagonal":
-        """Raise, as a diagonal network has no biases."""
+        """Raise ValueError, since a diagonal network has no biases."""
         raise ValueError("a diagonal network has no biases to shift; use TwoLayer with activation='linear'")

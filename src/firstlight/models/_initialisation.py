@@ -1,4 +1,4 @@
-"""How weights are drawn: the initialisations of the five papers, named as in the run specification."""
+"""Random initial weights: the initialisations of the five papers, named as in the run specification."""
 
 import math
 from collections.abc import Callable
@@ -18,14 +18,14 @@ _SMALLEST = 4096
 
 
 def _sample(sampler: Callable[..., Array], key: PRNGKeyArray, shape: tuple[int, ...]) -> Array | np.ndarray:
-    # JAX compiles a sampler anew for every shape, a third of a second each. Entry i of a draw depends on the key and
-    # on i alone, so the first entries of a longer draw are the same numbers, and few lengths serve every shape.
+    # JAX compiles a sampler for each new shape, which takes a third of a second. Entry i of a draw depends only on the
+    # key and on i, so a longer draw starts with the same numbers. Rounding lengths up to powers of two compiles few.
     if isinstance(key, Tracer):
         return sampler(key, shape)
     size = math.prod(shape)
     length = max(_SMALLEST, 1 << (size - 1).bit_length())
     try:
-        # An array whose memory could not be had aborts the process when NumPy reads it; waiting for it raises.
+        # Reading an array whose allocation failed aborts the process; block_until_ready raises instead.
         drawn = jax.block_until_ready(sampler(key, (length,)))
     except jax.errors.JaxRuntimeError as error:
         raise MemoryError(f"no memory to draw weights of shape {shape}, {4 * length:,} bytes; use fewer") from error
@@ -56,13 +56,13 @@ INITS: tuple[str, ...] = tuple(_DRAWS)
 def draw(
     key: PRNGKeyArray, shape: tuple[int, ...], fan_in: int, init: str = "uniform_fan_in", scale: float = 1.0
 ) -> Float[Array, "..."]:
-    """Random weights of one layer, multiplied by `scale`.
+    """Draw the weights of a layer and multiply them by `scale`.
 
     | init | entries | used by |
     |---|---|---|
     | `uniform_fan_in` | U(−1/√fan_in, 1/√fan_in) | Li₂'s released code (PyTorch's default for Linear) |
     | `normal_fan_in` | N(0, 1/fan_in) | geometry of grokking, Section 7 |
-    | `normal` | N(0, 1) | Lemma 1 of Li₂; small initialisations, with `scale` the deviation |
+    | `normal` | N(0, 1) | Lemma 1 of Li₂; small initialisations, where `scale` is the standard deviation |
 
     **Arguments:**
 
@@ -84,7 +84,7 @@ def draw(
 def draw_bias(
     key: PRNGKeyArray, width: int, fan_in: int, init: str = "uniform_fan_in", scale: float = 1.0
 ) -> Float[Array, " width"]:
-    """Biases of one layer: like the weights for `uniform_fan_in` (as in PyTorch), zero for the normal inits.
+    """Draw the biases of a layer: like the weights for `uniform_fan_in` (as in PyTorch), else zero.
 
     >>> import jax
     >>> draw_bias(jax.random.key(0), 3, fan_in=5, init="normal").tolist()
@@ -101,7 +101,7 @@ def _check(init: str, scale: float) -> None:
 
 
 def check_sizes(**sizes: int) -> None:
-    """Refuse layer sizes that are not positive integers, by name.
+    """Raise ValueError if a layer size is not a positive integer.
 
     >>> check_sizes(width=0)
     Traceback (most recent call last):

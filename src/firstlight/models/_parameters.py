@@ -1,4 +1,4 @@
-"""Parameters by name: what optimizers address, snapshots store and `.safetensors` files hold."""
+"""Parameters by name, for layer-wise learning rates, snapshots and `.safetensors` files."""
 
 from collections.abc import Mapping
 from typing import TypeVar
@@ -16,7 +16,7 @@ Tree = TypeVar("Tree")
 
 
 def named_parameters(model: object) -> dict[str, Array]:
-    """The arrays of a model under dotted names, in the order of its fields.
+    """Return the arrays of a model (or of its gradient) under dotted names, in the order of its fields.
 
     >>> import jax
     >>> from firstlight.models import Deep
@@ -29,7 +29,9 @@ def named_parameters(model: object) -> dict[str, Array]:
 
 
 def export_parameters(model: object) -> dict[str, np.ndarray]:
-    """The parameters as NumPy arrays, ready for `.safetensors`; `import_parameters` reads them back.
+    """Return the parameters as NumPy arrays, ready for `.safetensors`.
+
+    `import_parameters` reads them back.
 
     >>> import jax
     >>> from firstlight.models import TwoLayer
@@ -40,12 +42,12 @@ def export_parameters(model: object) -> dict[str, np.ndarray]:
 
 
 def import_parameters(model: Tree, parameters: Mapping[str, np.ndarray]) -> Tree:
-    """A copy of `model` that holds `parameters`, with the names and shapes of `export_parameters(model)`.
+    """Return a copy of `model` with other parameters, given as `export_parameters` returns them.
 
     **Arguments:**
 
-    - `model`: gives the structure; a batch of models (leading axis) takes a batch of parameters.
-    - `parameters`: name → array; narrower floats are widened, wider ones refused, as digits would be lost.
+    - `model`: gives names, shapes and types; a batch of models (leading axis) takes a batch of parameters.
+    - `parameters`: name → array. Narrower floats are widened; wider floats raise, since digits would be lost.
 
     >>> import jax
     >>> from firstlight.models import TwoLayer
@@ -64,7 +66,7 @@ def _check_names(expected: Mapping[str, Array], given: Mapping[str, np.ndarray])
     if missing := [name for name in expected if name not in given]:
         raise ValueError(
             f"parameters {missing} are missing; the model has {list(expected)}, got {list(given)}. "
-            "Build the model with the same widths, depth and bias as the one that was exported"
+            "Build the model with the same widths, depth and bias as the exported model"
         )
     if unknown := [name for name in given if name not in expected]:
         hint = did_you_mean(unknown[0], expected)

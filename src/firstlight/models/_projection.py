@@ -1,4 +1,4 @@
-"""The first layer sees its inputs only through X ↦ XW, so models take that map in place of X."""
+"""Projection of the inputs: the first layer needs only XW, so models accept the map W ↦ XW in place of X."""
 
 from collections.abc import Callable
 
@@ -7,13 +7,13 @@ import numpy as np
 from jaxtyping import Array, Num
 
 Projection = Callable[[Array], Array]
-"""A map W (d, K) ↦ XW (n, K), computed as suits the inputs; those of a task have one, `.project`."""
+"""A map W (d, K) ↦ XW (n, K); the inputs of a task offer it as `inputs.project`."""
 
 Matrix = Num[Array | np.ndarray, "*n _"]
 
 
 def project(inputs: Projection | Matrix, W: Num[Array, "d K"]) -> Num[Array, "*n K"]:
-    """XW, where `inputs` is either X (n, d) itself or the map W ↦ XW.
+    """Return XW, where `inputs` is either X (n, d) or the map W ↦ XW.
 
     >>> import jax.numpy as jnp
     >>> W = jnp.arange(6.0).reshape(3, 2)

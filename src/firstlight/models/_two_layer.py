@@ -35,7 +35,7 @@ class TwoLayer(Model):
     >>> model(jnp.ones((9, 4))).shape
     (9, 3)
 
-    Many networks at once, one per key:
+    Draw many networks at once, one per key:
 
     >>> import equinox as eqx
     >>> keys = jax.random.split(jax.random.key(0), 8)
@@ -54,7 +54,7 @@ class TwoLayer(Model):
         if self.W.ndim != 2 or self.V.ndim != 2 or self.W.shape[1] != self.V.shape[0]:
             raise ValueError(
                 f"W must be (d, K) and V (K, M) with the same K, got {self.W.shape} and {self.V.shape}; "
-                "weights are stored (inputs, outputs), transpose those of a torch Linear"
+                "weights are stored (inputs, outputs): transpose the weights of a torch Linear"
             )
         for name, bias, width in (("b", self.b, self.W.shape[1]), ("c", self.c, self.V.shape[1])):
             if bias is not None and bias.shape != (width,):
@@ -72,7 +72,19 @@ class TwoLayer(Model):
         scale: float = 1.0,
         bias: bool = False,
     ) -> "TwoLayer":
-        """Draw W, V and, with `bias`, b and c; see `firstlight.models.draw` for `init` and `scale`."""
+        """Draw W, V and, with `bias`, b and c.
+
+        **Arguments:**
+
+        - `key`: a JAX random key.
+        - `inputs`: input dimension d.
+        - `width`: number of hidden units K.
+        - `outputs`: number of outputs M.
+        - `activation`: σ, a name, an elementwise callable or an `Activation`.
+        - `init`: name of the initialisation, see `firstlight.models.draw`.
+        - `scale`: factor of every drawn number.
+        - `bias`: whether layers have biases.
+        """
         check_sizes(inputs=inputs, width=width, outputs=outputs)
         keys = jax.random.split(key, 4)
         return cls(
@@ -101,7 +113,8 @@ class TwoLayer(Model):
         - `task`: a `firstlight.tasks.Task`, or any object with its `inputs.dim` and `outputs`.
         - `key`: a JAX random key; `functools.partial(TwoLayer.for_task, task, width=64)` is a function of it.
         - `width`: number of hidden units K.
-        - `activation`, `init`, `scale`, `bias`: as in `init`.
+
+        The other arguments are those of `TwoLayer.init`.
         """
         return cls.init(key, task.inputs.dim, width, task.outputs, activation, init, scale, bias)
 
@@ -121,17 +134,17 @@ class TwoLayer(Model):
         return HiddenUnits(self.W, self.V, self.b, self.c, self.activation)
 
     def features(self, inputs: Projection | Matrix) -> Num[Array, "*n K"]:
-        """F = σ(XW + b) from X (n, d) or from the map W ↦ XW."""
+        """Return F = σ(XW + b) (n, K) from X (n, d) or from the map W ↦ XW."""
         H = project(inputs, self.W)
         return self.activation(H if self.b is None else H + self.b)
 
     def apply(self, project: Projection) -> Num[Array, "*n M"]:
-        """Ŷ from the map W ↦ XW, so that one-hot inputs need no dense X."""
+        """Return Ŷ from the map W ↦ XW, so that one-hot inputs need no dense X."""
         Y = self.features(project) @ self.V
         return Y if self.c is None else Y + self.c
 
     def __call__(self, X: Matrix) -> Num[Array, "*n M"]:
-        """Ŷ = σ(XW + b)V + c for X (n, d)."""
+        """Return Ŷ = σ(XW + b)V + c for X (n, d)."""
         return self.apply(lambda W: project(X, W))
 
     def shifted(self, shifts: Sequence[Any]) -> "TwoLayer":

@@ -1,4 +1,4 @@
-"""Exact loss, gradient and feature moments over all M² pairs of a finite group, without visiting them.
+"""Exact loss, gradient and feature moments over all M² pairs of a finite group, without a sum over pairs.
 
 Every function takes σ as the coefficients (c₀, c₁, c₂) of σ(x) = c₀ + c₁x + c₂x² and W as the two embedding
 tables stacked, W = [A; B], so that a hidden unit sees A[g₁] + B[g₂].

@@ -29,7 +29,10 @@ def anova(W: Float[Array, "twoM K"], polynomial: Sequence[ArrayLike]) -> Anova:
     $$F = \sigma(z) + c_2(\langle x_a^2\rangle + \langle x_b^2\rangle)
         + \sum_{p} \big[\sigma'(z) x_p + c_2 (x_p^2 - \langle x_p^2\rangle)\big] + 2 c_2 x_a x_b.$$
 
-    **Arguments:** `W` (2M, K), `polynomial` the coefficients (c₀, c₁, c₂), shorter if the degree is lower.
+    **Arguments:**
+
+    - `W`: embedding tables A and B stacked, (2M, K).
+    - `polynomial`: coefficients (c₀, c₁, c₂), fewer if the degree is lower.
 
     >>> import jax.numpy as jnp
     >>> parts = anova(jnp.array([[1.0], [3.0], [0.0], [2.0]]), (0, 0, 1))
@@ -39,7 +42,7 @@ def anova(W: Float[Array, "twoM K"], polynomial: Sequence[ArrayLike]) -> Anova:
     if not 1 <= len(polynomial) <= 3:
         raise ValueError(
             f"the Gram form needs an activation of degree at most 2, (c0, c1, c2), got {len(polynomial)} "
-            "coefficients; use the dense loss for others"
+            "coefficients; use the dense loss"
         )
     c0, c1, c2 = (jnp.asarray(c, W.dtype) for c in (*polynomial, 0.0, 0.0)[:3])
     X = W.reshape(2, -1, W.shape[1])

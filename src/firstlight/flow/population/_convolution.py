@@ -1,7 +1,7 @@
 """Group convolution of K functions at once, and its two adjoints.
 
-An Abelian group diagonalises it: three matrix products with the Hartley transform of the group. Any other
-group gets M shifted products accumulated in place, which on a CPU beats every gather of M² rows.
+For an Abelian group the Hartley transform diagonalises the convolution: three matrix products. For any other group,
+M shifted products are accumulated in place, which on a CPU is faster than a gather of M² rows.
 """
 
 from functools import lru_cache
@@ -17,7 +17,7 @@ Functions = Float[Array, "M K"]
 
 
 def convolve(group: Group, a: Functions, b: Functions) -> Functions:
-    """t(h) = Σ_g a(g) ∘ b(g⁻¹h): the sum over all pairs with product h.
+    """Return t(h) = Σ_g a(g) ∘ b(g⁻¹h), the sum over all pairs with product h.
 
     >>> import jax.numpy as jnp
     >>> from firstlight.groups import cyclic
@@ -31,7 +31,7 @@ def convolve(group: Group, a: Functions, b: Functions) -> Functions:
 
 
 def correlate_left(group: Group, b: Functions, u: Functions) -> Functions:
-    """∂⟨u, a ∗ b⟩/∂a(g) = Σ_h b(h) ∘ u(gh).
+    """Return ∂⟨u, a ∗ b⟩/∂a(g) = Σ_h b(h) ∘ u(gh).
 
     >>> import jax.numpy as jnp
     >>> from firstlight.groups import cyclic
@@ -45,14 +45,14 @@ def correlate_left(group: Group, b: Functions, u: Functions) -> Functions:
 
 
 def correlate_right(group: Group, a: Functions, u: Functions) -> Functions:
-    """∂⟨u, a ∗ b⟩/∂b(h) = Σ_g a(g) ∘ u(gh); the same as `correlate_left` when the group is Abelian."""
+    """Return ∂⟨u, a ∗ b⟩/∂b(h) = Σ_g a(g) ∘ u(gh); equal to `correlate_left` for an Abelian group."""
     if group.is_abelian:
         return _hartley_product(group, a, u, conjugate=True)
     return _shifted_sum(a, u, group.table)
 
 
 def _shifted_sum(x: Functions, y: Functions, index: Int[np.ndarray, "M M"]) -> Functions:
-    """Σ_s x[s] ∘ y[index[s]]."""
+    """Return Σ_s x[s] ∘ y[index[s]]."""
 
     def add(t: Functions, row: tuple[Array, Array]) -> tuple[Functions, None]:
         return t + row[0] * y[row[1]], None
@@ -62,15 +62,15 @@ def _shifted_sum(x: Functions, y: Functions, index: Int[np.ndarray, "M M"]) -> F
 
 @lru_cache(maxsize=64)
 def _hartley(group: Group) -> tuple[Float[np.ndarray, "M M"], Int[np.ndarray, " M"]]:
-    """H[k, g] = Re χ_k(g) + Im χ_k(g), so that HHᵀ = M, and the index of the conjugate of each χ_k."""
+    """Return H[k, g] = Re χ_k(g) + Im χ_k(g), with HHᵀ = M·I, and the index of the conjugate of each χ_k."""
     irreps = group.irreps()
     chi = np.stack([rho.character for rho in irreps])
-    # int32: JAX remembers what it made of an int64 array and stumbles when x64 mode changes.
+    # int32: JAX caches the conversion of an int64 array, which fails when x64 mode changes.
     return np.real(chi) + np.imag(chi), np.array([rho.conjugate for rho in irreps], np.int32)
 
 
 def _hartley_product(group: Group, p: Functions, q: Functions, conjugate: bool) -> Functions:
-    """The function with Fourier transform p̂ q̂, or conj(p̂) q̂, in real arithmetic.
+    """Return the function with Fourier transform p̂ q̂, or conj(p̂) q̂, in real arithmetic.
 
     With h = Re + Im of a transform and h̄ the same at the conjugate character, Re = (h + h̄)/2 and
     Im = (h − h̄)/2, and Re + Im of the product is Re p̂ · h_q + Im p̂ · h̄_q.

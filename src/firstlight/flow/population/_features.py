@@ -17,12 +17,18 @@ from firstlight.groups import Group
 def feature_gram(
     W: Float[Array, "twoM K"], polynomial: Sequence[ArrayLike] = (0.0, 0.0, 1.0), *, centred: bool = True
 ) -> Float[Array, "K K"]:
-    r"""FᵀF over all M² pairs, or F̃ᵀF̃ with the mean over samples removed (Li₂, Lemma 1).
+    r"""Return FᵀF over all M² pairs, or F̃ᵀF̃ with the mean over samples removed (Li₂, Lemma 1).
 
     $$\tilde F^\top \tilde F = M(\alpha^\top\alpha + \beta^\top\beta) + 4c_2^2\, G_a \circ G_b,
       \qquad F^\top F = \tilde F^\top \tilde F + M^2 m m^\top .$$
 
-    **Arguments:** `W` (2M, K), `polynomial` (c₀, c₁, c₂), `centred` whether the sample mean is removed.
+    Here a, b are the centred embeddings with Gram matrices G_a, G_b; α, β the main effects, m the mean features.
+
+    **Arguments:**
+
+    - `W`: (2M, K), the two embedding tables stacked.
+    - `polynomial`: (c₀, c₁, c₂).
+    - `centred`: whether the mean over samples is removed.
 
     >>> import jax.numpy as jnp
     >>> feature_gram(jnp.array([[1.0], [3.0], [0.0], [2.0]])).item()  # features 1, 9, 9, 25: Σ(F − 11)²
@@ -45,11 +51,16 @@ def feature_target(
     *,
     centred: bool = True,
 ) -> Float[Array, "K M"]:
-    r"""FᵀY over all M² pairs with one-hot targets Y, or F̃ᵀỸ with the means over samples removed.
+    r"""Return FᵀY over all M² pairs with one-hot targets Y, or F̃ᵀỸ with the means over samples removed.
 
     $$\tilde F^\top \tilde Y = 2c_2 (a * b)^\top, \qquad F^\top Y = \tilde F^\top \tilde Y + M m 1^\top .$$
 
-    **Arguments:** `W` (2M, K), `group` of order M, `polynomial` (c₀, c₁, c₂), `centred` as in `feature_gram`.
+    **Arguments:**
+
+    - `W`: (2M, K), the two embedding tables stacked.
+    - `group`: of order M.
+    - `polynomial`: (c₀, c₁, c₂).
+    - `centred`: whether the means over samples are removed.
 
     >>> import jax.numpy as jnp
     >>> from firstlight.groups import cyclic

@@ -4,13 +4,13 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-_PANEL = 256  # rows of the Gram matrices at a time, so that the six matrices of a wide network stay in cache
+_PANEL = 256  # rows of the Gram matrices at a time, so that six matrices of a wide network fit in cache
 
 
 def interaction(
     a: Float[Array, "M K"], b: Float[Array, "M K"], U: Float[Array, "K M"]
 ) -> tuple[Float[Array, "M K"], Float[Array, "M K"], Float[Array, "K M"]]:
-    r"""Half the gradient of $\langle G_a \circ G_b, G_U \rangle$ in a, b and U; ⟨U, last one⟩ is its value.
+    r"""Return half the gradient of $\langle G_a \circ G_b, G_U \rangle$ in a, b and U; ⟨U, third part⟩ is its value.
 
     $$a\,(G_b \circ G_U), \qquad b\,(G_a \circ G_U), \qquad (G_a \circ G_b)\,U,$$
 

@@ -17,7 +17,7 @@ from firstlight.records._spec import Loss
 
 
 class _Forward(NamedTuple):
-    """What the value and the gradient share."""
+    """Intermediate results shared by the value and the gradient."""
 
     parts: Anova
     U: Float[Array, "K M"]
@@ -36,7 +36,7 @@ def population_loss(
     polynomial: Sequence[ArrayLike] = (0.0, 0.0, 1.0),
     loss: Loss = Loss(),  # noqa: B008  frozen
 ) -> Float[Array, ""]:
-    r"""The loss over all M² pairs of a group, from K×K Gram matrices.
+    r"""Return the loss over all M² pairs of a group, from K×K Gram matrices.
 
     $$\sum_{g_1,g_2} \lVert P(o - e_{g_1g_2})\rVert^2 = M\lVert \alpha U\rVert^2 + M\lVert \beta U\rVert^2
       + 4c_2^2 \langle G_a \circ G_b, G_U\rangle - 4 c_2 \langle U^\top, a * b\rangle
@@ -44,15 +44,16 @@ def population_loss(
 
     where a, b are the centred embeddings, α, β the main effects and m the mean of the features, G the K×K
     Gram matrices and μ = mU. With `projection="outputs"`, U = V − mean over classes and ε = 0; with `"none"`,
-    U = V and ε = 1; with `"samples"` (Li₂), U = V and the term in μ is absent. The group enters in the
-    convolution a ∗ b only. Cost O(K²M + KM²) instead of O(KM³).
+    U = V and ε = 1; with `"samples"` (Li₂), U = V and the term in μ is absent. The group enters only
+    through the convolution a ∗ b. The cost is O(K²M + KM²) instead of O(KM³).
 
-    Generalises CoGO (eq. 1) to any finite group, any polynomial of degree ≤ 2 and uncentred weights. The
-    terms cancel: the result is exact to about 1e-15 (float64) or 1e-6 (float32) of M² − M, not of itself.
+    This generalises CoGO (eq. 1) to any finite group, any polynomial of degree ≤ 2 and uncentred weights. The
+    terms cancel: the error is about 1e-15 (float64) or 1e-6 (float32) of M² − M, not of the result.
 
     **Arguments:**
 
-    - `W`: (2M, K), the two embedding tables stacked; `V`: (K, M).
+    - `W`: (2M, K), the two embedding tables stacked.
+    - `V`: (K, M), the output weights.
     - `group`: of order M, static under `jax.jit`.
     - `polynomial`: (c₀, c₁, c₂) with σ(x) = c₀ + c₁x + c₂x².
     - `loss`: projection, reduction over the M² pairs, and factor.
@@ -74,9 +75,10 @@ def population_value_and_grad(
     polynomial: Sequence[ArrayLike] = (0.0, 0.0, 1.0),
     loss: Loss = Loss(),  # noqa: B008  frozen
 ) -> tuple[Float[Array, ""], tuple[Float[Array, "twoM K"], Float[Array, "K M"]]]:
-    """`population_loss` and its gradient (dW, dV), arranged by hand in six products of K²M and twelve of KM².
+    """Return `population_loss` and its gradient (dW, dV), in six products of K²M and twelve of KM².
 
-    Arguments as for `population_loss`. Compiled once per group, loss and shape; `jax.vmap` over W and V is fine.
+    The arguments are those of `population_loss`. A program is compiled per group, loss and shape; `jax.vmap` over
+    W and V works.
 
     >>> import jax.numpy as jnp
     >>> from firstlight.groups import cyclic
@@ -98,7 +100,7 @@ def _forward(
 ) -> _Forward:
     M = group.order
     if loss.kind != "mse":
-        raise ValueError(f"the Gram form needs the mse loss, got kind={loss.kind!r}; use the dense loss for others")
+        raise ValueError(f"the Gram form needs the mse loss, got kind={loss.kind!r}; use the dense loss")
     if W.shape[0] != 2 * M or V.shape != (W.shape[1], M):
         raise ValueError(
             f"a group of order {M} needs W of shape ({2 * M}, K) and V of shape (K, {M}), "
@@ -132,7 +134,7 @@ def _gradient(f: _Forward, group: Group, loss: Loss) -> tuple[Float[Array, "twoM
     mean, main, x, slope, c2 = f.parts
     a, b = x
     u = U.T
-    # R, the Gram matrices and t are centred over g like main and x, so no projection is needed on the way back.
+    # R, the Gram matrices and t are centred over g like main and x, so the gradient needs no projection.
     d_main = 2 * M * (f.R @ u).reshape(2, M, K)
     d_x = 8 * c2**2 * jnp.stack(f.pulled[:2])
     d_x -= 4 * c2 * jnp.stack([correlate_left(group, b, u), correlate_right(group, a, u)])
@@ -141,7 +143,7 @@ def _gradient(f: _Forward, group: Group, loss: Loss) -> tuple[Float[Array, "twoM
     if loss.projection != "samples":
         d_mu = 2 * M * f.bias
         d_mean, d_U = U @ d_mu, d_U + jnp.outer(mean, d_mu)
-    # z = ā + b̄ moves both main effects, hence the exchange of the two tables.
+    # z = ā + b̄ changes both main effects, so the two tables are exchanged.
     through_z = 2 * c2 * jnp.mean(d_main * x, axis=1, keepdims=True)[::-1]
     d_X = (d_main + d_mean / M) * (slope + 2 * c2 * x) + through_z + d_x
     d_V = d_U - d_U.mean(1, keepdims=True) if loss.projection == "outputs" else d_U

@@ -47,12 +47,6 @@ def is_measured(step: Int[Array, ""] | int) -> Bool[Array, ""]:
     return (step == 0) | is_round | scattered
 
 
-def _projected(A: Float[Array, "n M"], projection: str) -> Float[Array, "n M"]:
-    if projection == "none":
-        return A
-    return A - A.mean(0 if projection == "samples" else 1, keepdims=True)
-
-
 def _from_products(far: Array, step: Array, along: Array, both: Array, radius: Array) -> dict[str, Array]:
     tiny = jnp.finfo(far.dtype).tiny
     return {
@@ -82,7 +76,7 @@ def by_last_layer(
     scale = jnp.trace(G) / n
     # The mean over samples is no constraint where the loss projects it out; a constant keeps G invertible there.
     G = G + JITTER * scale * jnp.eye(n, dtype=H.dtype) + (scale / n if projection == "samples" else 0.0)
-    columns = [residual, _projected(H @ delta, projection), _projected(H @ V, projection)]
+    columns = [residual, flow.projected(H @ delta, projection), flow.projected(H @ V, projection)]
     L = jax.lax.linalg.cholesky(G)
     solved = jax.lax.linalg.triangular_solve(L, jnp.concatenate(columns, axis=1), left_side=True, lower=True)
     r, d, v = jnp.split(solved, 3, axis=1)
@@ -117,11 +111,11 @@ def observe(ctx: flow.Context) -> dict[str, Array]:
     projection = ctx.loss.projection
 
     def outputs(model: Model) -> Array:
-        return _projected(model.apply(ctx.train_inputs.project), projection)
+        return flow.projected(model.apply(ctx.train_inputs.project), projection)
 
     def measured() -> dict[str, Array]:
         Y = flow.target_matrix(ctx.train_targets, V.shape[1], V.dtype)
-        residual = _projected(Y, projection) - outputs(ctx.model)
+        residual = flow.projected(Y, projection) - outputs(ctx.model)
         if n <= K:
             return by_last_layer(H, V, ctx.previous.last, residual, projection)
         return by_all_weights(ctx.model, ctx.previous, outputs, residual)

@@ -1,4 +1,4 @@
-"""Drives one compiled group of lanes from recorded step to recorded step."""
+"""Driver: advances a compiled group of lanes from recorded step to recorded step."""
 
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -21,12 +21,22 @@ from firstlight.records._spec import Recording, Stop
 from firstlight.records._status import RunStatus
 from firstlight.records._steps import RecordedSteps
 
-_CHUNK_SECONDS = 0.5  # the longest stretch between two looks at Ctrl-C and the progress bar
+_CHUNK_SECONDS = 0.5  # longest time between two checks for Ctrl-C and updates of the progress bar
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How long, and what is written down when."""
+    """Length of a run, and when it records, stops and saves.
+
+    **Attributes:**
+
+    - `steps`: number of optimizer steps.
+    - `recording`: rule for the recorded steps.
+    - `stop`: rules that end a run early.
+    - `snapshots`: recorded steps at which the weights are stored.
+    - `checkpoint_seconds`: time between two checkpoints.
+    - `resume`: whether to continue from a checkpoint.
+    """
 
     steps: int
     recording: Recording
@@ -43,7 +53,7 @@ class Settings:
 
 @dataclass
 class _Log:
-    """What one lane has collected; `outcome` is (status, step, message) once it has ended."""
+    """Rows and snapshots of one lane; `outcome` is (status, step, message) after its end."""
 
     seed: int
     index: int
@@ -58,7 +68,7 @@ class _Log:
 
 @dataclass
 class Driver:
-    """A group of lanes that advance together: one lane, or several stacked by vmap."""
+    """A group of lanes that advance together: a single lane, or several stacked by vmap."""
 
     plan: Plan
     settings: Settings
@@ -72,7 +82,7 @@ class Driver:
     on_record: Callable[[int, dict[str, Any]], None] | None
 
     def run(self, program: Programs, halt: Event) -> tuple[list[LaneResult], float]:
-        """Advance until every lane has ended or `halt` is set."""
+        """Advance until every lane has ended or `halt` is set; return the results and the compile time."""
         compiled = program.compiled(self.state, self.data)
         self._check_stop_rules(compiled.columns)
         self.identity = {**self.identity, "observables": list(compiled.columns)}
@@ -103,7 +113,7 @@ class Driver:
 
     @property
     def _step(self) -> int:
-        """The step reached by the lanes still going (a diverged lane stays behind)."""
+        """The step reached by the running lanes (a diverged lane stays behind)."""
         return int(np.max(np.asarray(self.state.step)))
 
     @property
@@ -114,7 +124,7 @@ class Driver:
         return all(log.outcome is not None or (log.rows and int(log.rows[-1]["step"]) == step) for log in self._logs)
 
     def _advance(self, compiled: Compiled, target: int, halt: Event) -> None:
-        """Go to `target` in pieces short enough to notice an interruption."""
+        """Advance to step `target` in pieces short enough to notice an interruption."""
         while (step := self._step) < target and not halt.is_set() and not self._over:
             piece = max(int(_CHUNK_SECONDS / self._pace), 1) if self._pace else 1
             start = time.perf_counter()
@@ -149,7 +159,7 @@ class Driver:
         self._recorded_state = self.state
 
     def _diverged(self, compiled: Compiled, log: _Log, i: int, step: int) -> None:
-        """End a lane with the last weights of finite loss, found again from the last recorded step."""
+        """End a lane with its last weights of finite loss, recomputed from the last recorded step."""
         if step > 0:
             self.state, reached = self._recorded_state, self.state
             self.state = compiled.advance(self.state, self.data, jnp.int32(step - 1))
@@ -197,13 +207,13 @@ class Driver:
         self._saved = time.perf_counter()
 
     def _restore(self, columns: Mapping[str, tuple[int, ...]]) -> None:
-        one = jax.tree.map(lambda a: a[0] if self.plan.batched else a, self.state.params)
-        self.state, lanes = load_checkpoint(self.path, self.state, one, self.identity, columns, len(self._logs))  # type: ignore[arg-type]
-        wanted = self.settings.record
+        params = jax.tree.map(lambda a: a[0] if self.plan.batched else a, self.state.params)
+        self.state, lanes = load_checkpoint(self.path, self.state, params, self.identity, columns, len(self._logs))  # type: ignore[arg-type]
+        recorded_steps = self.settings.record
         for log, stored in zip(self._logs, lanes, strict=True):
-            # A run that is made longer recorded its old last step, which the longer run may not.
-            kept = [row for row in stored["rows"] if int(row["step"]) in wanted]
-            log.rows = [{k: v.item() if np.ndim(v) == 0 else v for k, v in row.items()} for row in kept]
+            # A shorter run recorded its last step; the longer run that resumes it may not record that step.
+            rows = [row for row in stored["rows"] if int(row["step"]) in recorded_steps]
+            log.rows = [{k: v.item() if np.ndim(v) == 0 else v for k, v in row.items()} for row in rows]
             log.snapshots = stored["snapshots"]
             ended = stored["outcome"]
             if ended is not None and (ended[0] != "finished" or ended[2] or ended[1] >= self.settings.steps):
