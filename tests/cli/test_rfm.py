@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from firstlight import rfm
+from firstlight.records import Store
 
 
 @pytest.fixture
@@ -28,6 +29,11 @@ def test_regression_writes_a_page_and_a_model(cli, folder, table):
     page = (folder / "houses.rfm.html").read_text(encoding="utf-8")
     assert page.startswith("<!doctype html>")
     assert page.count("<svg") == 5
+    assert "90 rows, 4 columns, 2 folds." in page
+    with Store(folder / ".firstlight/store.sqlite") as store:
+        assert [record.params["method"] for record in store.fits()] == ["RFM", "kernel ridge", "gradient boosting"]
+    assert cli("report", "all.html").code == 0
+    assert (folder / "all.html").read_text(encoding="utf-8").count("<svg") == 5
     pipeline = joblib.load(folder / "houses.rfm.joblib")
     assert pipeline.predict(table.drop(columns=["sold", "price"])).shape == (90,)
 

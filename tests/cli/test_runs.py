@@ -74,7 +74,7 @@ def test_a_new_run_that_fails_is_not_called_an_old_one(cli, spec, monkeypatch):
     monkeypatch.setattr("firstlight.flow.train_lanes", broken)
     done = cli("run", spec)
     assert (done.code, done.err) == (exits.DIFFERS, "")
-    assert "failed after 0 steps: MemoryError: no room" in done.out
+    assert "failed after 0 epochs: MemoryError: no room" in done.out
     shown = cli("runs", "show", run_id(load_spec(spec)))
     assert "in broken" in shown.out
     assert "Traceback" not in cli("runs", "show", run_id(load_spec(spec)), "--json").out
@@ -104,7 +104,7 @@ def ids(two_runs, folder):
 def test_runs_are_listed_and_shown(cli, ids):
     listed = cli("runs", "list")
     assert all(id[:12] in listed.out for id in ids)
-    assert "Z5, two_layer" in listed.out
+    assert "Z5, two layers, width 16" in listed.out
     assert [run["id"] for run in cli("runs", "list", "--status", "finished", "--json").json] == ids
     assert cli("runs", "list", "--status", "failed", "--json").json == []
     shown = cli("runs", "show", ids[1][:8])

@@ -10,8 +10,9 @@ import pytest
 import torch
 from torch import nn
 
-from firstlight import plots, probes
+from firstlight import plots, probes, report
 from firstlight.probes._decay import decay_from_group
+from firstlight.records import ProbeRecord
 
 
 def network(*sizes, bias=True):
@@ -324,8 +325,11 @@ def test_results_as_table_figure_page_and_file(tmp_path):
     found = probes.probe(network(4, 6, 3), data(), nn.MSELoss(), 0.1, keep_matrices=True)
     table = found.table()
     assert list(table.columns[3:7]) == ["FACT", "√FACT·FACTᵀ", "√AGOP", "√eNFA"]
-    assert "<svg" in found.html()
-    assert found.html().count("<tr") == 4
+    page = report.render([found.record("a network")], papers={})
+    assert "<svg" in page
+    assert page.count("<tr") == 1 + len(found.layers)
+    assert "a network" in page
+    assert ProbeRecord.from_json(found.record().to_json()).layers[0].alignments.keys() == set(table.columns[3:7])
     plots.save(found.figure_data(), tmp_path / "a.png")
     again = probes.ProbeResult.load(found.save(tmp_path / "probe.safetensors"))
     np.testing.assert_array_equal(again["0.weight"].matrices["FACT"], found["0.weight"].matrices["FACT"])

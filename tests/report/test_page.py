@@ -9,7 +9,17 @@ from pathlib import Path
 import pytest
 
 from firstlight import report
-from firstlight.records import ClaimRecord, RunRecord, RunSpec, Table, figure
+from firstlight.records import (
+    ClaimRecord,
+    FitRecord,
+    ProbedLayer,
+    ProbeRecord,
+    RunRecord,
+    RunSpec,
+    Table,
+    TheoryVerdict,
+    figure,
+)
 from firstlight.records.figure import Series
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "plots"))
@@ -92,8 +102,27 @@ def _run(**changes) -> RunRecord:
     return RunRecord(**(values | changes))
 
 
-def _render(**arguments) -> str:
-    return report.render(**({"papers": PAPERS, "title": "A report"} | arguments))
+def _fit(method: str = "RFM", mean: float = 0.9, **changes) -> FitRecord:
+    values = {
+        "estimator": "RFMRegressor",
+        "params": {"task": "regression", "target": "price", "method": method},
+        "data": "ab" * 32,
+        "scores": {"mean": mean, "deviation": 0.01, "metric": "R²"},
+        "seconds": 0.5,
+        "message": "90 rows, 4 columns, 5 folds.",
+    }
+    return FitRecord(**(values | changes))
+
+
+def _probe(**changes) -> ProbeRecord:
+    words = {"kind": "Linear", "inputs": 3, "outputs": 8, "alignments": {"FACT": 0.25, "√AGOP": float("nan")}}
+    layer = ProbedLayer(name="0.weight", **words, size=1.5, budget=9.0, state="learning", evidence="FACT 0.250")
+    values = {"name": "my network", "layers": (layer,), "untreated": {"0.bias": "no matrix"}, "samples": 64}
+    return ProbeRecord(**(values | changes))
+
+
+def _render(*records, **arguments) -> str:
+    return report.render(records, **({"papers": PAPERS, "title": "A report"} | arguments))
 
 
 @pytest.fixture(scope="module")
@@ -116,9 +145,20 @@ def everything() -> str:
         _claim(4, id="agf.figure-5", paper="agf", scale="paper"),
         _claim(5, id="new.lemma-1", paper="new", figures=(some[2].digest,)),
     ]
-    curves = report.run_view(_run(), figures=[some[1].digest])
-    runs = [curves, _run(status="diverged", table=Table())]
-    return _render(runs=runs, claims=claims, figures={one.digest: one for one in some})
+    verdicts = (
+        TheoryVerdict(
+            theory="li2",
+            predicted="epoch 9",
+            measured="epoch 10",
+            agrees="yes",
+            sentence="The network generalised when the theory says.",
+            look_at=some[1].title,
+        ),
+        TheoryVerdict(theory="agf", agrees="does not apply", sentence="The theory needs a small start."),
+    )
+    runs = [_run(figures=(some[1],), verdicts=verdicts), _run(status="diverged", table=Table())]
+    # Records may come in any order.
+    return _render(_probe(), runs[0], *claims, _fit("kernel ridge", 0.8), runs[1], _fit(), figures=some)
 
 
 def test_nothing_is_loaded_from_anywhere(everything):
@@ -151,9 +191,11 @@ def test_says_everything_the_records_say(everything):
     for words in (
         "A report",
         "2 runs",
+        "1 fit ",
+        "1 probe ",
         "6 claims checked",
         "2 not as expected",
-        "The run finished after 10 steps in 3 min 20 s.",
+        "The run finished after 10 epochs in 3 min 20 s.",
         "It grokked.",
         "Memorised at 5, generalised at 9.",
         "final test accuracy 0.9",
@@ -175,7 +217,16 @@ def test_says_everything_the_records_say(everything):
         "quick scale · seeds 0, 1 · 1.2 s · 2026-01-02 03:04",
         "The figure ffffffffffff is not in the store any more",
         "3 claims · holds 1 · holds as corrected 1 · fails 1",
-        "firstlight 0.1.0 · Linux, 2 cores",
+        "Theory Predicted Measured Agrees In words",
+        "li2 epoch 9 epoch 10 ✓ yes The network generalised when the theory says.",
+        "agf – – – does not apply The theory needs a small start.",
+        "Regression of price",
+        "90 rows, 4 columns, 5 folds.",
+        "Method R² One fit RFM 0.9000 ± 0.0100 0.5 s kernel ridge 0.8000 ± 0.0100 0.5 s",
+        "my network",
+        "1 layer, 64 samples: 1 learning. Alignments are measured by pearson.",
+        "0.weight Linear 3 → 8 0.25 – 1.5 9 ↗ learning FACT 0.250",
+        "0.bias untreated ? undecided no matrix",
     ):
         assert words in text, words
 
@@ -183,7 +234,7 @@ def test_says_everything_the_records_say(everything):
 def test_a_run_is_told_once_and_without_paths():
     failed = _run(status="failed", message="KeyError: 'E'", traceback="Traceback\n  File /home/me/x.py", summary={})
     assert report.run_view(failed).story[1:] == ("KeyError: 'E'",)
-    assert "/home/me" not in _render(runs=[failed])
+    assert "/home/me" not in _render(failed)
     said = "Z5: diverged at step 3 (the loss was nan); until then it did nothing."
     diverged = _run(status="diverged", message="the loss was nan.", summary={"story": said})
     assert report.run_view(diverged).story[1:] == (said,)
@@ -228,8 +279,12 @@ def test_hostile_words_stay_words():
         machine={"system": evil},
         figures=(drawing.digest,),
     )
-    run = _run(spec=RunSpec(name=evil), message=evil, summary={evil: evil})
-    text = _render(runs=[run], claims=[claim], figures={drawing.digest: drawing}, title=f"</title>{evil}")
+    verdict = TheoryVerdict(theory=evil, predicted=evil, measured=evil, agrees="no", sentence=evil, look_at=HOSTILE)
+    run = _run(spec=RunSpec(name=evil), message=evil, summary={evil: evil}, figures=(drawing,), verdicts=(verdict,))
+    fit = _fit(evil, params={"target": evil, "method": evil}, message=evil, scores={"mean": 1.0, "metric": evil})
+    layer = ProbedLayer(name=evil, kind=evil, inputs=1, outputs=1, alignments={evil: 1.0}, state="lazy", evidence=evil)
+    probe = _probe(name=evil, layers=(layer,), untreated={evil: evil}, figures=(drawing,))
+    text = _render(run, claim, fit, probe, figures=[drawing], title=f"</title>{evil}")
     page = Page(text)
     assert [tag for tag, _ in page.elements].count("script") == 1
     assert not [name for _, attrs in page.elements for name in attrs if name.startswith("on")]
@@ -245,23 +300,32 @@ def test_an_empty_report_says_how_to_fill_it():
 
 
 def test_same_records_give_the_same_page():
-    arguments = {"runs": [_run()], "claims": [_claim()], "created": "2026-01-01T00:00:00+00:00"}
-    assert _render(**arguments) == _render(**arguments)
+    records = (_run(), _claim(), _fit(created="2026-01-01"), _probe(created="2026-01-01"))
+    first, second = (_render(*records, created="2026-01-01T00:00:00+00:00") for _ in range(2))
+    assert first == second
 
 
-def test_views_can_be_given_instead_of_records():
+def test_a_view_says_what_its_record_says():
     record = _claim()
-    assert _render(claims=[record], created="2026-01-01") == _render(
-        claims=[report.claim_view(record)], created="2026-01-01"
-    )
-    run = report.RunView(id="0" * 64, title="By hand", status="interrupted", story=("Stopped at step 3.",))
-    text = Page(_render(runs=[run])).text
-    assert "By hand ‖ interrupted Stopped at step 3." in text
-    assert "Specification" not in text
+    assert report.claim_view(record).as_expected
+    assert report.claim_view(record.model_copy(update={"raised": True, "evidence": "x"})).raised
+    stopped = _run(spec=RunSpec(name="By hand"), status="interrupted", summary={"story": "Stopped at epoch 3."})
+    text = Page(_render(stopped)).text
+    assert "By hand, seed 0 ‖ interrupted The run was interrupted after 10 epochs in 3 min 20 s. Stopped at" in text
+    best, other = report.fit_view([_fit("slow", 0.1), _fit("fast", 0.7)]).rows
+    assert (best.method, other.method) == ("fast", "slow")
+    assert len(report.fit_views([_fit(), _fit(data="0" * 64), _fit("other")])) == 2
+
+
+def test_a_verdict_links_to_its_figure(everything):
+    page = Page(everything)
+    (link,) = [attrs["href"] for tag, attrs in page.elements if tag == "a" and attrs["href"].startswith("#run-")]
+    assert link.endswith("-0")
+    assert link[1:] in page.values("id")
 
 
 def test_written_whole(tmp_path):
-    path = report.write(tmp_path / "new" / "report.html", claims=[_claim()], papers=PAPERS)
+    path = report.write(tmp_path / "new" / "report.html", [_claim()], papers=PAPERS)
     assert path.read_text(encoding="utf-8").startswith("<!doctype html>")
     assert [one.name for one in path.parent.iterdir()] == ["report.html"]
 

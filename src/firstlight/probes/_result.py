@@ -1,4 +1,4 @@
-"""What a probe found, layer by layer: a table, a figure, a page, a file. Needs no torch."""
+"""The result of a probe, layer by layer: a table, a figure, a record, a file. Needs no torch."""
 
 import dataclasses
 import json
@@ -15,7 +15,7 @@ from annotated_types import Ge
 from firstlight._files import write_atomically
 from firstlight.probes._compare import MEASURES
 from firstlight.probes._verdict import State, Verdict
-from firstlight.records import FigureData, figure
+from firstlight.records import FigureData, ProbedLayer, ProbeRecord, figure
 from firstlight.records._layout import Form, Tensor, check_tensors, parse_form, read_tensors, reading
 
 SHOWN = ("FACT", "√FACT·FACTᵀ", "√AGOP", "√eNFA")
@@ -129,16 +129,36 @@ class ProbeResult:
             caption=f"{self.samples} samples.",
         )
 
-    def html(self) -> str:
-        """A self-contained page with the figure and the table."""
-        from firstlight import plots
+    def record(self, name: str = "", measures: tuple[str, ...] = SHOWN) -> ProbeRecord:
+        """Return the result as plain data, for a store and for `report.write(path, [result.record()])`.
 
-        drawn = plots.svg(self.figure_data()) if self.layers else ""
-        table = self.table().to_html(float_format=lambda x: f"{x:.3g}", na_rep="–", border=0)
-        style = "body{font-family:sans-serif;margin:2em}td,th{padding:.2em .6em;text-align:left}svg{max-width:48em}"
-        return (
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Feature probe</title><style>{style}'
-            f"</style></head><body><h1>Feature probe</h1>{drawn}{table}</body></html>"
+        **Arguments:**
+
+        - `name`: a name for the model, used as title.
+        - `measures`: the measures to keep of each layer.
+        """
+        layers = tuple(
+            ProbedLayer(
+                name=layer.name,
+                kind=layer.kind,
+                inputs=layer.inputs,
+                outputs=layer.outputs,
+                weight_decay=layer.weight_decay,
+                alignments={measure: layer.alignments.get(measure, math.nan) for measure in measures},
+                size=layer.size,
+                budget=layer.budget,
+                state=layer.verdict.state,
+                evidence=layer.verdict.evidence,
+            )
+            for layer in self.layers
+        )
+        return ProbeRecord(
+            name=name,
+            layers=layers,
+            untreated=self.untreated,
+            samples=self.samples,
+            alignment=self.alignment,
+            figures=(self.figure_data(),) if self.layers else (),
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -1,4 +1,4 @@
-"""Records as one self-contained HTML page. It lays out what the records say and computes nothing.
+"""Records as one self-contained HTML page. The page lays out the records and computes nothing.
 
 >>> from firstlight import report
 >>> page = report.render(title="Nothing yet", papers={})
@@ -6,29 +6,34 @@
 True
 """
 
-from firstlight.report._format import duration, quantities, text_of
-from firstlight.report._page import render, write
-from firstlight.report._views import (
-    ClaimView,
-    Environment,
-    Quantity,
-    ReportView,
-    RunView,
-    claim_view,
-    run_view,
-)
+from firstlight.report._claim_view import ClaimView, claim_view
+from firstlight.report._fit_view import FitRow, FitView, fit_view, fit_views
+from firstlight.report._format import Quantity, duration, quantities, text_of
+from firstlight.report._page import Environment, PageRecord, PageView, render, write
+from firstlight.report._probe_view import LayerRow, ProbeView, probe_view
+from firstlight.report._run_view import RunView, VerdictRow, run_view, stories
 
 __all__ = [
     "ClaimView",
     "Environment",
+    "FitRow",
+    "FitView",
+    "LayerRow",
+    "PageRecord",
+    "PageView",
+    "ProbeView",
     "Quantity",
-    "ReportView",
     "RunView",
+    "VerdictRow",
     "claim_view",
     "duration",
+    "fit_view",
+    "fit_views",
+    "probe_view",
     "quantities",
     "render",
     "run_view",
+    "stories",
     "text_of",
     "write",
 ]

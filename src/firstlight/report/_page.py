@@ -3,8 +3,8 @@
 import functools
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from importlib import resources
 from pathlib import Path
@@ -12,67 +12,110 @@ from typing import Any, TypeVar
 
 from firstlight import plots
 from firstlight._files import write_atomically
-from firstlight.records import ClaimRecord, FigureData, RunRecord
+from firstlight.records import ClaimRecord, FigureData, FitRecord, ProbeRecord, RunRecord
 from firstlight.records.figure import unpack_panels
+from firstlight.report._claim_view import ClaimView, claim_view
+from firstlight.report._fit_view import FitView, fit_views
 from firstlight.report._format import duration, text_of
-from firstlight.report._views import (
-    ClaimView,
-    Environment,
-    ReportView,
-    RunView,
-    claim_view,
-    run_view,
-)
+from firstlight.report._probe_view import ProbeView, probe_view
+from firstlight.report._run_view import RunView, run_view
 
-_View = TypeVar("_View", RunView, ClaimView)
+PageRecord = RunRecord | ClaimRecord | FitRecord | ProbeRecord
+"""A record that a page can show."""
+
+_View = TypeVar("_View", RunView, ClaimView, FitView, ProbeView)
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where records were made: the machine in words, and (package, version) pairs."""
+
+    machine: str
+    versions: tuple[tuple[str, str], ...]
+
+    @property
+    def firstlight(self) -> str:
+        """The version of this package, or ''."""
+        return dict(self.versions).get("firstlight", "")
+
+
+@dataclass(frozen=True)
+class PageView:
+    """The whole page: `papers` are (key, title) in the order of the sections; environments, newest first."""
+
+    title: str
+    created: str
+    runs: tuple[RunView, ...] = ()
+    claims: tuple[ClaimView, ...] = ()
+    fits: tuple[FitView, ...] = ()
+    probes: tuple[ProbeView, ...] = ()
+    papers: tuple[tuple[str, str], ...] = ()
+    environments: tuple[Environment, ...] = ()
+
+    def of_paper(self, key: str) -> tuple[ClaimView, ...]:
+        """Return the claims of one paper, in order."""
+        return tuple(claim for claim in self.claims if claim.paper == key)
 
 
 def render(
-    runs: Sequence[RunView | RunRecord] = (),
-    claims: Sequence[ClaimView | ClaimRecord] = (),
-    figures: Mapping[str, FigureData] | None = None,
+    records: Sequence[PageRecord] = (),
     *,
     title: str = "firstlight report",
+    figures: Iterable[FigureData] = (),
     papers: Mapping[str, str] | None = None,
     created: str = "",
 ) -> str:
-    """One HTML page with everything in it: no request to the network, no script needed to read it.
+    """Return one HTML page that needs no request to the network and no script to be read.
 
     **Arguments:**
 
-    - `runs`, `claims`: records, or views of them; `run_view(record, figures=…)` adds figures to a run.
-    - `figures`: digest → figure, for the digests that the runs and the claims name.
+    - `records`: runs, claims, fits and probes, in any order; runs, fits and probes bring their figures.
+    - `title`: the heading of the page.
+    - `figures`: the figures that claims name by their digests, see `Store.figures_of`.
     - `papers`: key → title, in the order of the sections; the registered papers if not given.
     - `created`: when the page was made, as ISO 8601; now if not given.
     """
-    drawable = dict(figures or {})
-    run_views = [run if isinstance(run, RunView) else run_view(run) for run in runs]
-    claim_views = [claim if isinstance(claim, ClaimView) else claim_view(claim) for claim in claims]
-    view = ReportView(
+    drawable = {figure.digest: figure for figure in figures}
+    runs = [run_view(record) for record in records if isinstance(record, RunRecord)]
+    claims = [claim_view(record, drawable) for record in records if isinstance(record, ClaimRecord)]
+    fits = fit_views([record for record in records if isinstance(record, FitRecord)])
+    probes = [probe_view(record) for record in records if isinstance(record, ProbeRecord)]
+    view = PageView(
         title=title,
         created=_date(created or datetime.now(UTC).isoformat()),
-        runs=_anchored(run_views, [f"run-{run.id[:12]}" for run in run_views]),
-        claims=_anchored(claim_views, [claim.id for claim in claim_views]),
-        papers=_sections(claim_views, _registered_papers() if papers is None else papers),
-        environments=_environments([*run_views, *claim_views]),
+        runs=_anchored(runs, [f"run-{run.id[:12]}" for run in runs]),
+        claims=_anchored(claims, [claim.id for claim in claims]),
+        fits=_anchored(fits, [f"fit-{fit.id[:12]}" for fit in fits]),
+        probes=_anchored(probes, [f"probe-{probe.id[:12]}" for probe in probes]),
+        papers=_sections(claims, _registered_papers() if papers is None else papers),
+        environments=_environments([*runs, *claims, *fits, *probes]),
     )
     draw = functools.partial(_drawn, seen=Counter())
-    return _templates().get_template("report.html").render(view=view, figures=drawable, draw=draw)
+    return _templates().get_template("report.html").render(view=view, draw=draw)
 
 
-def write(path: str | os.PathLike[str], *args: Any, **kwargs: Any) -> Path:
-    """`render(...)` into a file, whole or not at all.
+def write(
+    path: str | os.PathLike[str],
+    records: Sequence[PageRecord] = (),
+    *,
+    title: str = "firstlight report",
+    figures: Iterable[FigureData] = (),
+    papers: Mapping[str, str] | None = None,
+    created: str = "",
+) -> Path:
+    """Write the page of `render` into a file, whole or not at all; the arguments are those of `render`.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(f"{folder}/report.html", title="Empty", papers={}).read_text(encoding="utf-8")[:15]
     '<!doctype html>'
     """
-    return write_atomically(path, render(*args, **kwargs).encode())
+    page = render(records, title=title, figures=figures, papers=papers, created=created)
+    return write_atomically(path, page.encode())
 
 
 def _anchored(views: Sequence[_View], names: Sequence[str]) -> tuple[_View, ...]:
-    # One claim may be shown at two scales; links need a name for each.
+    # A page may show a claim at two scales; links need a name for each.
     seen: Counter[str] = Counter()
     anchored = []
     for view, name in zip(views, names, strict=True):
@@ -93,11 +136,11 @@ def _sections(claims: Sequence[ClaimView], papers: Mapping[str, str]) -> tuple[t
     return tuple((key, papers.get(key, key)) for key in ordered)
 
 
-def _environments(shown: Sequence[RunView | ClaimView]) -> tuple[Environment, ...]:
+def _environments(views: Sequence[RunView | ClaimView | FitView | ProbeView]) -> tuple[Environment, ...]:
     # Newest first: a page may join records of several machines, or from before and after an update.
-    ordered = sorted(shown, key=lambda one: one.created, reverse=True)
-    found = (Environment(one.machine, one.versions) for one in ordered if one.machine or one.versions)
-    return tuple(dict.fromkeys(found))
+    ordered = sorted(views, key=lambda view: view.created, reverse=True)
+    environments = (Environment(view.machine, view.versions) for view in ordered if view.machine or view.versions)
+    return tuple(dict.fromkeys(environments))
 
 
 def _date(created: str) -> str:
@@ -106,7 +149,7 @@ def _date(created: str) -> str:
 
 @functools.cache
 def _templates():
-    """The packaged templates; every value is escaped, whatever it is put into."""
+    """Return the packaged templates; every value is escaped, wherever a template puts it."""
     import jinja2
 
     folder = resources.files("firstlight.report") / "templates"
@@ -123,7 +166,7 @@ def _templates():
 
 
 def _drawn(figure: FigureData, *, seen: Counter[str]) -> list[Any]:
-    """The figure as SVG; each panel on its own, so that a narrow page can put them below each other."""
+    """Return the figure as SVG; each panel on its own, so that a narrow page can put them below each other."""
     from markupsafe import Markup
 
     several = figure.kind == "panels"

@@ -42,11 +42,9 @@ def demo(
         except flow.TrainingInterrupted:
             raise exits.Interrupted(_STOPPED) from None
     from firstlight import report
-    from firstlight.cli.commands._pages import run_pages, stories
 
-    screen.say("\n".join(["", _closing(record), "", *(f"· {sentence}" for sentence in stories(record))]))
-    views, figures = run_pages([record])
-    page = report.write(out, views, (), figures, title="firstlight demo")
+    screen.say("\n".join(["", _closing(record), "", *(f"· {sentence}" for sentence in report.stories(record))]))
+    page = report.write(out, [record], title="firstlight demo")
     screen.say(f"\n{page} shows the figures; {screen.duration(record.seconds)} of training.")
     return exits.OK if record.status == "finished" else exits.DIFFERS
 

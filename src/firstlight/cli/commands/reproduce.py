@@ -64,10 +64,9 @@ def reproduce(
             progress=ClaimProgress(bar),
         )
         if report is not None:
-            from firstlight.cli.commands._pages import claim_figures
             from firstlight.report import write
 
-            write(report, claims=records, figures=claim_figures(kept, records), title="firstlight: claims")
+            write(report, records, title="firstlight: claims", figures=kept.figures_of(records))
     if json:
         screen.print_json([_verdict(record) for record in records])
     else:

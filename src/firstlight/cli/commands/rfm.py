@@ -1,7 +1,7 @@
-"""`firstlight rfm`: kernel machines that learn features, on a table of one's own."""
+"""`firstlight rfm`: kernel machines that learn features, on a user's table."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
@@ -9,8 +9,11 @@ from firstlight import _interrupts as interrupts
 from firstlight.cli import _exits as exits
 from firstlight.cli import _signals as signals
 from firstlight.cli._terminal import screen
-from firstlight.cli.commands._options import JsonOption
+from firstlight.cli.commands._options import JsonOption, StoreOption, WaitOption, store_path
 from firstlight.records._shorten import shorten
+
+if TYPE_CHECKING:
+    from firstlight.rfm._tables.compare import Comparison
 
 app = App(name="rfm", help="Fit a kernel machine that learns features to a table.", sort_key=4)
 
@@ -37,25 +40,22 @@ def fit(
             "rfm.load reads and nothing executes; else as .rfm.joblib, the whole pipeline, pickled]."
         ),
     ] = None,
+    store: StoreOption = None,
+    wait: WaitOption = 0.0,
     json: JsonOption = False,
 ) -> int:
     """Compare RFM with plain kernel ridge regression and gradient boosting, then fit it to all rows."""
     if not table.is_file():
         raise exits.UserError(f"there is no file {table}; give a .csv or .parquet file")
     from firstlight.cli._terminal.progress import Bar
+    from firstlight.report import write
     from firstlight.rfm._tables.compare import compare, read_table
-    from firstlight.rfm._tables.page import write_page
+    from firstlight.runs import writing
 
-    page = report or table.with_suffix(".rfm.html")
+    page, store_file = report or table.with_suffix(".rfm.html"), store_path(store)
     frame = read_table(table)
-    kept = model or table.with_suffix(".rfm.joblib" if _prepared(frame, target) else ".rfm.safetensors")
-    if kept.suffix not in (".joblib", ".safetensors"):
-        raise exits.UserError(f"--model: a .joblib or .safetensors file, got {kept.name}")
+    model_file = _model_file(table, model, _prepared(frame, target))
     signals.resumes(lambda: "a fit keeps nothing before it ends; the same command starts it again")
-    if kept.suffix == ".safetensors" and (names := _prepared(frame, target)):
-        raise exits.UserError(
-            f"--model: a .safetensors file cannot hold what fills and encodes {shorten(', '.join(names))}; use .joblib"
-        )
     count = 3 * folds + 1
     with Bar("fits") as bar:
 
@@ -63,27 +63,42 @@ def fit(
             bar.update(fraction * count, count, note)
             bar.remark(note, None)
 
-        found = compare(frame, target, task=task, folds=folds, seed=seed, update=update, progress=progress)
+        comparison = compare(frame, target, task=task, folds=folds, seed=seed, update=update, progress=progress)
+    records = list(comparison.records.values())
     with interrupts.deferred():
-        write_page(found, page, f"{table.name}: {target}")
-        _write_model(found, kept)
+        write(page, records, title=f"{table.name}: {target}")
+        _write_model(comparison, model_file)
+        with writing(store_file, wait=wait) as opened:
+            for record in records:
+                opened.put_fit(record)
     if json:
-        screen.print_json({name: record.model_dump() for name, record in found.records.items()})
+        screen.print_json({name: record.model_dump(exclude={"figures"}) for name, record in comparison.records.items()})
     else:
-        _tell(found)
-        screen.say(f"report: {page}\nmodel: {kept}")
+        _print_comparison(comparison)
+        screen.say(f"report: {page}\nmodel: {model_file}")
     return exits.OK
 
 
-def _prepared(frame, target: str) -> list[str]:
-    """The columns that the pipeline fills or encodes before the estimator sees them."""
+def _model_file(table: Path, given: Path | None, prepared: list[str]) -> Path:
+    """Return where the model goes; a safetensors file cannot hold the preparation of columns."""
+    path = given or table.with_suffix(".rfm.joblib" if prepared else ".rfm.safetensors")
+    if path.suffix not in (".joblib", ".safetensors"):
+        raise exits.UserError(f"--model: a .joblib or .safetensors file, got {path.name}")
+    if path.suffix == ".safetensors" and prepared:
+        names = shorten(", ".join(prepared))
+        raise exits.UserError(f"--model: a .safetensors file cannot hold what fills and encodes {names}; use .joblib")
+    return path
+
+
+def _prepared(frame: Any, target: str) -> list[str]:
+    """Return the columns that the pipeline fills or encodes before the estimator sees them."""
     columns = frame.drop(columns=[target], errors="ignore")
     return [str(name) for name in columns if columns[name].dtype.kind not in "fiub" or columns[name].isna().any()]
 
 
-def _write_model(found, path: Path) -> None:
+def _write_model(comparison: "Comparison", path: Path) -> None:
     if path.suffix == ".safetensors":
-        found.model.save(path)
+        comparison.model.save(path)
         return
     import io
 
@@ -92,17 +107,17 @@ def _write_model(found, path: Path) -> None:
     from firstlight._files import write_atomically
 
     buffer = io.BytesIO()
-    joblib.dump(found.pipeline, buffer)
+    joblib.dump(comparison.pipeline, buffer)
     write_atomically(path, buffer.getvalue())
 
 
-def _tell(found) -> None:
+def _print_comparison(comparison: "Comparison") -> None:
     from firstlight import _canonical as canonical
 
-    rows = [(name, f"{mean:.4f} ± {dev:.4f}", f"{seconds:.2f} s") for name, mean, dev, seconds in found.table()]
-    screen.say(f"{found.task} of {found.target}: {found.rows} rows, {found.columns} columns")
-    screen.print_table(("method", f"{found.metric} (folds left out)", "one fit"), rows)
-    model = found.model
+    rows = [(name, f"{mean:.4f} ± {dev:.4f}", f"{seconds:.2f} s") for name, mean, dev, seconds in comparison.table()]
+    screen.say(f"{comparison.task} of {comparison.target}: {comparison.rows} rows, {comparison.columns} columns")
+    screen.print_table(("method", f"{comparison.metric} (held-out folds)", "one fit"), rows)
+    model: Any = comparison.model
     names = getattr(model, "feature_names_in_", [f"x{i}" for i in range(model.n_features_in_)])
     shares = model.feature_importances_
     top = ", ".join(f"{names[i]} {shares[i]:.0%}" for i in canonical.descending(shares)[:5])

@@ -137,10 +137,12 @@ def _agreed(ids: Sequence[str]) -> bool:
 
 
 def _row(record: Any) -> tuple[Any, ...]:
+    from firstlight.records import run_title
+
     final = record.summary.get("final") or {}
     return (
         record.id[:12],
-        _name(record.spec),
+        run_title(record.spec),
         str(record.spec.seed),
         record.status,
         str(record.steps),
@@ -150,13 +152,6 @@ def _row(record: Any) -> tuple[Any, ...]:
         screen.duration(record.seconds),
         record.created[5:16].replace("T", " "),
     )
-
-
-def _name(spec: Any) -> str:
-    from firstlight.records import GroupTask
-
-    task = spec.task.group if isinstance(spec.task, GroupTask) else spec.task.kind
-    return spec.name or f"{task}, {spec.model.kind}"
 
 
 def _curves(record: Any) -> list[str]:

@@ -1,1 +1,1 @@
-"""A table of data: preparation, comparison of estimators on the same folds, and its page."""
+"""A table of data: preparation, comparison of estimators on the same folds, and its figures."""

@@ -6,7 +6,7 @@ import os
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Real
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 
 from firstlight import _canonical as canonical
-from firstlight.records import FitRecord
+from firstlight.records import FigureData, FitRecord, figure
 from firstlight.rfm._classifier import RFMClassifier
 from firstlight.rfm._regressor import RFMRegressor
 from firstlight.rfm._solvers.threads import ONE_THREAD_ROWS
@@ -38,6 +38,20 @@ class Comparison:
     def model(self) -> RFMClassifier | RFMRegressor:
         """The fitted estimator at the end of the pipeline."""
         return self.pipeline[-1]
+
+    def figure_data(self) -> tuple[FigureData, ...]:
+        """Return the scores of the methods, then the importances, matrix, directions and history of the RFM."""
+        rows = self.table()
+        scores = figure.bars(
+            [name for name, *_ in rows],
+            {self.metric: [mean for _, mean, _, _ in rows]},
+            errors={self.metric: [deviation for _, _, deviation, _ in rows]},
+            x="method",
+            y=f"{self.metric} of held-out rows",
+            title="Cross-validation",
+        )
+        parts = ("importances", "matrix", "directions", "history")
+        return (scores, *(self.model.figure_data(part) for part in parts))
 
     def table(self) -> list[tuple[str, float, float, float]]:
         """(method, mean score, standard deviation over folds, seconds per fit), the best first."""
@@ -111,6 +125,7 @@ def compare(
     splits = list(splitter.split(X, y))
     methods = _methods(X, decided, update, seed)
     digest = _digest(frame)
+    metric = "accuracy" if decided == "classification" else "R²"
     records = {}
     for i, (name, method) in enumerate(methods.items()):
 
@@ -118,7 +133,7 @@ def compare(
             progress((done + fold / folds) / (len(methods) + 1), f"{name}, fold {fold + 1} of {folds}")
 
         scores, seconds = _cross_validated(method, X, y, splits, tell)
-        values = {"mean": float(np.mean(scores)), "deviation": float(np.std(scores)), "folds": scores}
+        values = {"mean": float(np.mean(scores)), "deviation": float(np.std(scores)), "folds": scores, "metric": metric}
         params = {"task": decided, "target": target, "folds": folds, "seed": seed, "method": name}
         records[name] = FitRecord(
             estimator=type(method[-1]).__name__,
@@ -126,11 +141,13 @@ def compare(
             data=digest,
             scores=values,
             seconds=float(np.mean(seconds)),
+            message=f"{len(X)} rows, {X.shape[1]} columns, {folds} folds.",
         )
     progress(len(methods) / (len(methods) + 1), "RFM on all rows")
     pipeline: Any = methods["RFM"].fit(X, y)
-    metric = "accuracy" if decided == "classification" else "R²"
-    return Comparison(decided, target, len(X), X.shape[1], metric, records, pipeline)
+    comparison = Comparison(decided, target, len(X), X.shape[1], metric, records, pipeline)
+    drawn = records["RFM"].model_copy(update={"figures": comparison.figure_data()})
+    return replace(comparison, records={**records, "RFM": drawn})
 
 
 def _cross_validated(method: Any, X: Any, y: Any, splits: list, tell: Callable[[int], None]) -> tuple[list, list]:
