@@ -54,16 +54,16 @@ def store(path):
 
 
 def test_a_run_is_kept_with_its_weights(store, path):
-    kept = store.put_run(run(), WEIGHTS)
+    record = store.put_run(run(), WEIGHTS)
     with Store(path) as reader:
-        for key in (kept.id, kept.id[:6], kept.spec):
-            assert reader.get_run(key) == kept
-        assert kept.table == TABLE
-        np.testing.assert_array_equal(reader.weights(kept.id)["W"], WEIGHTS["final"]["W"])
-        assert reader.weights(kept.id)["V"].dtype == np.float32
-        np.testing.assert_array_equal(reader.weights(kept.id, "step-10")["W"], np.eye(2))
-        with pytest.raises(StoreError, match="kept no weights under 'first'; it kept final, step-10"):
-            reader.weights(kept.id, "first")
+        for key in (record.id, record.id[:6], record.spec):
+            assert reader.get_run(key) == record
+        assert record.table == TABLE
+        np.testing.assert_array_equal(reader.weights(record.id)["W"], WEIGHTS["final"]["W"])
+        assert reader.weights(record.id)["V"].dtype == np.float32
+        np.testing.assert_array_equal(reader.weights(record.id, "step-10")["W"], np.eye(2))
+        with pytest.raises(StoreError, match="has no weights under 'first'; its weights are: final, step-10"):
+            reader.weights(record.id, "first")
 
 
 def test_a_run_is_inserted_once_and_only_an_unfinished_one_gives_way(store):
@@ -130,11 +130,11 @@ def test_a_full_disk_leaves_the_store_as_it_was(store, monkeypatch):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    kept = store.put_run(run(0, "failed"))
+    record = store.put_run(run(0, "failed"))
     monkeypatch.setattr(_blobs, "write_atomically", full)
     with pytest.raises(StoreError, match=r"cannot write .*No space left on device.; the record was not written"):
         store.put_run(run(0), WEIGHTS)
-    assert store.runs() == [kept]
+    assert store.runs() == [record]
 
 
 def test_a_store_open_for_reading_refuses_to_write(store, path):
@@ -146,11 +146,11 @@ def test_a_store_open_for_reading_refuses_to_write(store, path):
 
 
 def test_an_exported_run_needs_no_firstlight(store, tmp_path):
-    kept = store.put_run(run(), WEIGHTS)
-    folder = store.export_run(kept.id, tmp_path / "out")
-    assert RunRecord.from_json((folder / "record.json").read_text()) == kept
+    record = store.put_run(run(), WEIGHTS)
+    folder = store.export_run(record.id, tmp_path / "out")
+    assert RunRecord.from_json((folder / "record.json").read_text()) == record
     assert json.loads((folder / "record.json").read_text())["summary"] == {"accuracy": 0.9}
-    assert load_spec(folder / "spec.toml") == kept.spec
+    assert load_spec(folder / "spec.toml") == record.spec
     with (folder / "table.csv").open() as file:
         assert list(csv.reader(file)) == [["step", "loss"], ["0", "1.0"], ["10", "0.5"], ["20", "nan"]]
     np.testing.assert_array_equal(load_file(folder / "table.safetensors")["weights"], TABLE["weights"])
@@ -163,8 +163,8 @@ def test_an_export_takes_the_place_of_an_earlier_one(store, tmp_path):
     (folder / "weights" / "mine.safetensors").write_bytes(b"")
     plain = RunRecord(spec=RunSpec(seed=77), status="finished", table=Table([0], {"loss": [1.0]}))
     store.export_run(store.put_run(plain, {"final": WEIGHTS["final"]}).id, folder)
-    found = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    assert found == [
+    files = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    assert files == [
         "record.json",
         "spec.toml",
         "table.csv",
@@ -233,9 +233,9 @@ def test_a_run_in_progress_is_seen_as_interrupted_with_the_rows_so_far(store, pa
         handle.append(10, {"loss": 0.5, "v": np.ones(2)})
         seen = reader.get_run(handle.id)
         assert (seen.status, seen.table["loss"].tolist()) == ("interrupted", [1.0])
-        kept = handle.finish("finished", steps=12, summary={"best": 0.5}, weights=WEIGHTS)
-        assert reader.get_run(handle.id) == kept
-    assert (kept.steps, kept.table["v"].tolist()) == (12, [[0.0, 0.0], [1.0, 1.0]])
+        record = handle.finish("finished", steps=12, summary={"best": 0.5}, weights=WEIGHTS)
+        assert reader.get_run(handle.id) == record
+    assert (record.steps, record.table["v"].tolist()) == (12, [[0.0, 0.0], [1.0, 1.0]])
     with pytest.raises(StoreError, match="is closed; open it again with open_run"):
         handle.append(20, {"loss": 0.1})
     with pytest.raises(StoreError, match="already finished; read it with get_run, or pass restart=True"):
@@ -303,7 +303,7 @@ def test_threads_take_turns(store):
 
 
 def test_garbage_is_what_no_record_needs(store, path):
-    kept = store.put_run(run(), WEIGHTS)
+    record = store.put_run(run(), WEIGHTS)
     stray = path.with_name("runs.sqlite.blobs") / "ab" / f"{'ab' * 32}.safetensors"
     stray.parent.mkdir(exist_ok=True)
     stray.write_bytes(b"left by a killed writer")
@@ -311,13 +311,13 @@ def test_garbage_is_what_no_record_needs(store, path):
     assert store.integrity_check().orphans == (stray.name,)
     assert set(store.collect_garbage()) == {stray.name, ".half.partial"}
     store.vacuum()
-    assert store.get_run(kept.id) == kept
-    assert store.weights(kept.id).keys() == {"W", "V"}
+    assert store.get_run(record.id) == record
+    assert store.weights(record.id).keys() == {"W", "V"}
 
 
 def test_an_older_store_is_migrated_by_a_writer_and_a_newer_one_refused(path, monkeypatch):
     with Store(path, "rw") as store:
-        kept = store.put_run(run())
+        record = store.put_run(run())
     with monkeypatch.context() as later:
         later.setattr(_schema, "SCHEMA_VERSION", 4)
         later.setattr(_schema, "OLDEST_READABLE", 4)
@@ -327,7 +327,7 @@ def test_an_older_store_is_migrated_by_a_writer_and_a_newer_one_refused(path, mo
         with pytest.raises(StoreError, match=r"has schema 2; this firstlight reads 4. Open it once with mode='rw'"):
             Store(path)
         with Store(path, "rw") as store:
-            assert store.get_run(kept.id) == kept
+            assert store.get_run(record.id) == record
         with contextlib.closing(sqlite3.connect(path)) as connection:
             assert connection.execute("SELECT * FROM notes").fetchall() == [("hi",)]
         with Store(path) as store:
@@ -339,11 +339,11 @@ def test_an_older_store_is_migrated_by_a_writer_and_a_newer_one_refused(path, mo
 
 def test_a_migration_that_fails_changes_nothing(path, monkeypatch):
     with Store(path, "rw") as store:
-        kept = store.put_run(run())
+        record = store.put_run(run())
     with monkeypatch.context() as later:
         later.setattr(_schema, "SCHEMA_VERSION", 3)
         later.setattr(_schema, "MIGRATIONS", {2: ("CREATE TABLE notes (text TEXT)", "NONSENSE")})
         with pytest.raises(StoreError, match="syntax error"):
             Store(path, "rw")
     with Store(path) as store:
-        assert store.get_run(kept.id) == kept
+        assert store.get_run(record.id) == record

@@ -74,10 +74,10 @@ def test_a_sound_store_is_found_sound_while_it_is_read(path):
     assert report.lines() == [f"{path} is sound: {RUNS + 1} runs, {CLAIMS} claims, 1 fits, 1 figures, 1 probes."]
 
 
-@pytest.mark.parametrize("kept", [0, 1, 99, 100, 4095, 4096, 0.85, -4096, -1])
-def test_a_truncated_store_says_so_and_keeps_what_is_left(path, tmp_path, kept):
+@pytest.mark.parametrize("length", [0, 1, 99, 100, 4095, 4096, 0.85, -4096, -1])
+def test_a_truncated_store_says_so_and_keeps_what_is_left(path, tmp_path, length):
     content = path.read_bytes()
-    path.write_bytes(content[: int(kept * len(content)) if isinstance(kept, float) else kept])
+    path.write_bytes(content[: int(length * len(content)) if isinstance(length, float) else length])
     for mode in ("r", "rw"):
         with pytest.raises(StoreError, match=rf"(?s)is damaged: .*It was left as it is\..*{WAY_OUT}"):
             Store(path, mode)
@@ -129,16 +129,16 @@ def test_a_folder_is_not_a_damaged_store(tmp_path):
 
 def test_a_flipped_byte_anywhere_in_the_header_is_harmless_or_found_and_can_be_mended(tmp_path):
     path = build(tmp_path / "runs.sqlite", runs=2, claims=1)
-    expected, content, found = everything(path), path.read_bytes(), []
+    expected, content, detected = everything(path), path.read_bytes(), []
     for position in range(100):
         path.write_bytes(content[:position] + bytes([content[position] ^ 0x41]) + content[position + 1 :])
         try:
             assert everything(path) == expected
         except StoreError as error:
-            found.append((position, str(error)))
-    assert {0, 16, 17, 28, 60, 68} <= {position for position, _ in found}
-    assert all("firstlight store repair" in message for _, message in found)
-    for position, _ in found[::7]:
+            detected.append((position, str(error)))
+    assert {0, 16, 17, 28, 60, 68} <= {position for position, _ in detected}
+    assert all("firstlight store repair" in message for _, message in detected)
+    for position, _ in detected[::7]:
         path.write_bytes(content[:position] + bytes([content[position] ^ 0x41]) + content[position + 1 :])
         repair_store(path, tmp_path / f"{position}.sqlite")
         assert everything(tmp_path / f"{position}.sqlite") == expected
@@ -172,13 +172,13 @@ def damage(content: bytes, rng: random.Random) -> bytes:
 def never_lies(path: Path, sound: Path, tmp_path: Path, trials: int, seed: int) -> None:
     expected, content, rng = everything(sound), sound.read_bytes(), random.Random(seed)
     ids = {record.id for record in expected[0]}
-    found, saved = 0, []
+    detected, saved = 0, []
     for trial in range(trials):
         path.write_bytes(damage(content, rng))
         try:
             assert everything(path) == expected, f"trial {trial}: silent loss"
         except StoreError:
-            found += 1
+            detected += 1
             assert not check_store(path).ok
             if trial % 4 == 0:
                 report = repair_store(path, tmp_path / f"{trial}.sqlite")
@@ -187,7 +187,7 @@ def never_lies(path: Path, sound: Path, tmp_path: Path, trials: int, seed: int) 
                     assert store.integrity_check().ok
                 saved.append(sum(count for _, count in report.saved))
                 assert report.lost or saved[-1] == RUNS + CLAIMS + 4
-    assert found > trials // 4
+    assert detected > trials // 4
     assert sorted(saved)[len(saved) // 2] >= RUNS  # one damaged page rarely takes more than a few records
 
 

@@ -60,9 +60,9 @@ def test_two_names_of_a_file_have_one_writer_and_one_folder_of_arrays(path, tmp_
         with Store(first, "rw") as store:
             with pytest.raises(StoreError, match=rf"is being written by process {os.getpid()} .this one."):
                 Store(second, "rw")
-            kept = store.put_run(*whole(2 if first is path else 3))
+            record = store.put_run(*whole(2 if first is path else 3))
             with Store(second) as reader:
-                assert reader.weights(kept.id)["state"].tolist() == store.weights(kept.id)["state"].tolist()
+                assert reader.weights(record.id)["state"].tolist() == store.weights(record.id)["state"].tolist()
     assert check_store(path).ok
     assert check_store(name).ok
     assert [*tmp_path.rglob("*.blobs"), *tmp_path.rglob("*.lock")] == [

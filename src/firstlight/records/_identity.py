@@ -1,9 +1,8 @@
-"""What makes two runs the same run.
+"""The identity of a run.
 
 The id of a run is the SHA-256 of the canonical JSON of the spec's fields that differ from their defaults,
-with `SPEC_VERSION`. Only differences count, so a field added later, with a default that means what went
-before, leaves every id as it was. The label `name` says nothing about the run and does not count; software
-versions are stored in the record and do not count either; a user's arrays count by digest, not by path.
+with `SPEC_VERSION`. A field added later, with a default that keeps the old behaviour, therefore changes no id.
+The label `name` and the software versions do not count. A user's arrays count by digest, not by path.
 """
 
 import hashlib
@@ -17,11 +16,11 @@ from firstlight.records._explain import SpecError
 from firstlight.records._spec import ArraysTask, RunSpec
 
 SPEC_VERSION = 1
-"""Changes when a default or a meaning in the spec changes, and with it every id."""
+"""Increased when a default or a meaning in the spec changes; every id then changes too."""
 
 
 def run_id(spec: RunSpec) -> str:
-    """The identity of a run, as 64 hexadecimal digits.
+    """Return the identity of a run, as 64 hexadecimal digits.
 
     >>> run_id(RunSpec())[:12], run_id(RunSpec(name="mine"))[:12], run_id(RunSpec(seed=1))[:12]
     ('143757514795', '143757514795', '037816581282')
@@ -34,7 +33,7 @@ def run_id(spec: RunSpec) -> str:
 
 
 def changed_fields(spec: Frozen) -> dict[str, Any]:
-    """The smallest mapping from which the same spec is made: fields that differ from their defaults.
+    """Return the fields that differ from their defaults, the smallest mapping that gives the same spec.
 
     >>> from firstlight.records._spec import DeepModel
     >>> changed_fields(RunSpec(seed=3, model=DeepModel(residual=True)))
@@ -44,9 +43,9 @@ def changed_fields(spec: Frozen) -> dict[str, Any]:
 
 
 def pin_arrays(spec: RunSpec) -> RunSpec:
-    """The spec with the digest of its arrays filled in.
+    """Return the spec with the digest of its arrays filled in.
 
-    The file is read only where the digest is missing, so a stored spec stays readable without its data.
+    The file is read only if the digest is missing, so a stored spec stays readable without its data.
     """
     task = spec.task
     if not isinstance(task, ArraysTask) or task.digest:
@@ -55,9 +54,9 @@ def pin_arrays(spec: RunSpec) -> RunSpec:
 
 
 def digest_arrays(source: str | os.PathLike[str] | Mapping[str, Any]) -> str:
-    """SHA-256 of named arrays (names, types, shapes and numbers), or of those in an `.npz` file.
+    """Return the SHA-256 of named arrays (names, types, shapes and numbers), given directly or in an `.npz` file.
 
-    It does not depend on byte order, memory layout or compression, and nothing is unpickled.
+    The digest does not depend on byte order, memory layout or compression. Pickled data are never loaded.
 
     >>> import numpy as np
     >>> a = np.arange(6.0).reshape(2, 3)
@@ -89,22 +88,22 @@ def _load(path: str | os.PathLike[str]) -> dict[str, Any]:
         problem = "there is no such file"
     except AttributeError:
         problem = "it holds a single array, not named ones"
-    except Exception as error:  # a damaged archive raises whatever zip, zlib or the header parser meets
+    except Exception as error:  # a damaged archive raises various errors of zip, zlib or the header parser
         problem = str(error).splitlines()[0] if str(error) else type(error).__name__
     fix = "give an .npz file with arrays X and y, saved without pickle"
     raise SpecError([f"task.path: cannot read {shown!r} ({problem}); {fix}"])
 
 
 def _changed(model: Frozen, usual: type[Frozen]) -> dict[str, Any]:
-    found = {}
+    fields = {}
     for name, field in type(model).model_fields.items():
         value = getattr(model, name)
         default = field.default_factory() if field.default_factory else field.default  # type: ignore[call-arg]
         is_default = not field.is_required() and value == default
         if is_default and not (name == "kind" and type(model) is not usual):
             continue
-        found[name] = _plain(value, type(default) if isinstance(default, Frozen) else type(value))
-    return found
+        fields[name] = _plain(value, type(default) if isinstance(default, Frozen) else type(value))
+    return fields
 
 
 def _plain(value: Any, usual: type) -> Any:
@@ -114,5 +113,5 @@ def _plain(value: Any, usual: type) -> Any:
         return [_plain(item, type(item)) for item in value]
     if isinstance(value, dict):
         return {key: _plain(item, type(item)) for key, item in value.items()}
-    # −0.0 and 0.0 are one number and get one id.
+    # −0.0 and 0.0 are equal and get the same id.
     return value + 0.0 if isinstance(value, float) else value

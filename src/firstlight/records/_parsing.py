@@ -1,4 +1,4 @@
-"""JSON and TOML as plain values: every text that cannot be used is a `ValueError` that says why."""
+"""Parse JSON and TOML to plain values; invalid text raises a `ValueError` with the reason."""
 
 import json
 import tomllib
@@ -8,11 +8,11 @@ from typing import Any
 from firstlight.records._shorten import shorten
 
 DEEPEST = 64
-"""How many tables and lists may lie inside one another; a spec needs five, a figure of panels eight."""
+"""Largest nesting depth of tables and lists; a spec needs five, a figure of panels eight."""
 
 
 def parse_json(text: str | bytes) -> Any:
-    """The value of a JSON text.
+    """Return the value of a JSON text.
 
     >>> parse_json('{"seed": 1, "seed": 2}')
     Traceback (most recent call last):
@@ -27,7 +27,7 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """The table of a TOML text.
+    """Return the table of a TOML text.
 
     >>> parse_toml("a.b = 1")
     {'a': {'b': 1}}
@@ -42,7 +42,7 @@ def parse_toml(text: str) -> dict[str, Any]:
 
 
 def require_plain(value: Any) -> None:
-    """Refuse values nested deeper than `DEEPEST`, and text that no file can hold.
+    """Raise `ValueError` for values nested deeper than `DEEPEST`, and for text that no file can hold.
 
     >>> require_plain({"name": "\\ud800"})
     Traceback (most recent call last):
@@ -60,7 +60,7 @@ def require_plain(value: Any) -> None:
 
 
 def require_text(text: str) -> None:
-    """Refuse text with lone surrogates: JSON can spell them and a command line can hold them, but no file can."""
+    """Raise `ValueError` for lone surrogates, which JSON and a command line can hold but a UTF-8 file cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -86,7 +86,7 @@ def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _require_short_keys(text: str) -> None:
-    # tomllib's time grows with the square of the parts of a dotted key.
+    # tomllib takes time quadratic in the number of parts of a dotted key.
     for line in text.splitlines():
         *keys, last = line.split("=")
         keys += [last] if line.lstrip().startswith("[") and "," not in line else []

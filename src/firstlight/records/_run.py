@@ -70,7 +70,7 @@ class RunRecord(Record):
 
     @property
     def result_digest(self) -> str:
-        """SHA-256 of the numbers alone: equal for a run and its repetition, however long each took."""
+        """SHA-256 of the numbers alone: equal for a run and its repetition, whatever time each took."""
         return sha256([self.id, self.status, self.steps, self.table.digest, self.weights])
 
     def _hashed(self, **replaced: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Specs from TOML and JSON files, from mappings and from `field=value` words, and back to TOML."""
+"""Read specs from TOML and JSON files, mappings and `field=value` overrides, and write them as TOML."""
 
 import copy
 import json
@@ -17,7 +17,7 @@ from firstlight.records._spec import ALTERNATIVES, RunSpec
 
 
 def spec_from_mapping(mapping: Mapping[str, Any]) -> RunSpec:
-    """A spec from plain nested values; a `SpecError` has one line per wrong field.
+    """Build a spec from plain nested values; a `SpecError` has one line per wrong field.
 
     >>> spec_from_mapping({"optimizer": {"lerning_rate": 0.1}})
     Traceback (most recent call last):
@@ -33,7 +33,7 @@ def spec_from_mapping(mapping: Mapping[str, Any]) -> RunSpec:
 
 
 def load_spec(path: str | os.PathLike[str]) -> RunSpec:
-    """The spec in a `.toml` or `.json` file."""
+    """Read a spec from a `.toml` or `.json` file."""
     file = Path(path)
     values = read_mapping(file, "a spec")
     try:
@@ -43,13 +43,13 @@ def load_spec(path: str | os.PathLike[str]) -> RunSpec:
 
 
 def read_mapping(file: Path, what: str) -> dict[str, Any]:
-    """The table in a `.toml` or `.json` file; a `SpecError` says what is wrong with the file."""
+    """Read the table in a `.toml` or `.json` file; raise `SpecError` if the file is invalid."""
     readers = {".toml": parse_toml, ".json": parse_json}
     reader = readers.get(file.suffix.lower())
     if reader is None:
         raise SpecError([f"{file}: {what} is a .toml or a .json file; got {file.suffix or 'no suffix'}"])
     try:
-        # A pipe or a device would be waited for, without end.
+        # Reading from a pipe or a device could block forever.
         if file.exists() and not file.is_file():
             raise SpecError([f"{file}: {what} is a .toml or a .json file; got a folder, a pipe or a device"])
         values = reader(file.read_text(encoding="utf-8"))
@@ -57,7 +57,7 @@ def read_mapping(file: Path, what: str) -> dict[str, Any]:
         raise SpecError([f"{file}: cannot be read ({error.strerror})"]) from None
     except SpecError:
         raise
-    except ValueError as error:  # both parsers and the decoder raise its subclasses, with line and column
+    except ValueError as error:  # raised by both parsers and the decoder, with line and column
         said = shorten(str(error), 300)
         raise SpecError([f"{file}: is not valid {file.suffix[1:].upper()}: {said}"]) from None
     if not isinstance(values, dict):
@@ -66,9 +66,9 @@ def read_mapping(file: Path, what: str) -> dict[str, Any]:
 
 
 def apply_overrides(spec: RunSpec | Mapping[str, Any], overrides: Sequence[str]) -> RunSpec:
-    """The spec with fields replaced by `path=value`; values are TOML, and text that is not TOML is a string.
+    """Return the spec with fields replaced by `path=value`; values are TOML, and other text is a string.
 
-    Naming another `kind` drops what the old kind had by default; what was set on purpose must fit the new.
+    A new `kind` drops the defaults of the old kind; fields that were set explicitly must fit the new kind.
 
     >>> spec = apply_overrides(RunSpec(), ["task.group=Z23", "model.kind=deep", "model.widths=64,64"])
     >>> spec.task.group, spec.model.widths
@@ -90,7 +90,7 @@ def apply_overrides(spec: RunSpec | Mapping[str, Any], overrides: Sequence[str])
 
 
 def dump_toml(spec: RunSpec, *, full: bool = False) -> str:
-    """The spec as TOML that `load_spec` reads back to the same spec; `full` writes the defaults too.
+    """Return the spec as TOML, which `load_spec` reads back; `full` writes the defaults too.
 
     >>> print(dump_toml(RunSpec(seed=3, optimizer={"learning_rate": 0.01})), end="")
     seed = 3
@@ -102,7 +102,7 @@ def dump_toml(spec: RunSpec, *, full: bool = False) -> str:
     return "\n".join(_table(values, ())).lstrip("\n") + "\n"
 
 
-# A name made of digits, or a list written a,b,c: read again once the field is known to want text or a list.
+# A name made of digits, or a list written a,b,c: parsed again when the field is known to be text or a list.
 _READINGS = {
     "string_type": lambda text: text,
     "tuple_type": lambda text: [_parse(part.strip()) for part in text.split(",")],
@@ -199,5 +199,5 @@ def _key(key: str) -> str:
 
 
 def _text(text: str) -> str:
-    # JSON escapes all that TOML asks for, except DEL.
+    # JSON escapes every character that TOML requires, except DEL.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -1,4 +1,4 @@
-"""Files beside the store, each named by the SHA-256 of its content."""
+"""Files of arrays beside the store, each named by the SHA-256 of its content."""
 
 import hashlib
 import re
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[0-9a-f]{64}\.[A-Za-z0-9]+")
 
 
 def pack(arrays: Mapping[str, Any]) -> bytes:
-    """Named arrays as the bytes of a safetensors file.
+    """Return named arrays as the bytes of a safetensors file.
 
     >>> unpack(pack({"W": np.eye(2)[:, ::-1]}))["W"].tolist()
     [[0.0, 1.0], [1.0, 0.0]]
@@ -27,7 +27,7 @@ def pack(arrays: Mapping[str, Any]) -> bytes:
 
 
 def unpack(content: bytes) -> dict[str, np.ndarray]:
-    """The inverse of `pack`; a `ValueError` says that the bytes are something else."""
+    """Return the arrays that `pack` wrote; raise `ValueError` for other bytes."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
@@ -38,20 +38,20 @@ def unpack(content: bytes) -> dict[str, np.ndarray]:
 
 
 class Blobs:
-    """The folder of content-addressed files. A file appears under its name whole or not at all."""
+    """The folder of content-addressed files; each file is written atomically."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def path(self, name: str) -> Path:
-        """Where the file of this name is or would be."""
-        # Names come from a file that anyone may have written: none may lead out of the folder.
+        """Return the path of the file of this name, whether it exists or not."""
+        # Names come from a file that may be forged; no name may lead out of the folder.
         if not _NAME.fullmatch(name):
             raise StoreError(f"{name!r} is not the name of a file of arrays; the store is damaged or forged.")
         return self.folder / name[:2] / name
 
     def put(self, content: bytes, suffix: str = SAFETENSORS) -> str:
-        """Write the content, unless it is there and sound already, and return its name."""
+        """Write the content, unless an intact file exists already, and return its name."""
         name = hashlib.sha256(content).hexdigest() + suffix
         if self.problem(name):
             path = self.path(name)
@@ -66,14 +66,14 @@ class Blobs:
         return name
 
     def read(self, name: str) -> bytes:
-        """The content, checked against its name."""
+        """Return the content, checked against its name."""
         problem = self.problem(name)
         if problem:
             raise StoreError(f"the file {self.path(name)} is {problem}; what it held cannot be read.")
         return self.path(name).read_bytes()
 
     def problem(self, name: str) -> str:
-        """`"missing"` or `"damaged"`, or nothing when the content matches the name."""
+        """Return `"missing"` or `"damaged"`, or `""` if the content matches the name."""
         try:
             with self.path(name).open("rb") as file:
                 digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -84,17 +84,17 @@ class Blobs:
         return "" if digest == name.partition(".")[0] else "damaged"
 
     def remove(self, name: str) -> None:
-        """Delete the file, if it is there."""
+        """Delete the file, if it exists."""
         self.path(name).unlink(missing_ok=True)
 
     def names(self) -> Iterator[str]:
-        """All whole files."""
+        """Yield the names of all complete files."""
         for path in self.folder.glob("??/*"):
             if _NAME.fullmatch(path.name):
                 yield path.name
 
     def sweep(self) -> list[Path]:
-        """Delete the files that killed writers left half written."""
+        """Delete the incomplete files of killed writers, and return their paths."""
         leftovers = list(self.folder.glob("??/.*"))
         for path in leftovers:
             path.unlink(missing_ok=True)
@@ -102,7 +102,7 @@ class Blobs:
 
 
 def blobs_of(path: Path) -> Blobs:
-    """The files that belong to the store at `path`."""
+    """Return the files that belong to the store at `path`."""
     return Blobs(path.with_name(f"{path.name}.blobs"))
 
 
@@ -113,5 +113,5 @@ def _portable(name: str, array: Any) -> np.ndarray:
             f"array {name!r} has dtype {array.dtype}, which a store cannot hold; "
             "convert it to real numbers, booleans or complex64"
         )
-    # safetensors writes memory as it lies: a transposed view would be stored wrong without a word.
+    # safetensors writes the memory as it is: a transposed view would silently be stored wrong.
     return np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")

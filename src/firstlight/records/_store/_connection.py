@@ -1,4 +1,4 @@
-"""Connections to an SQLite file, and the write-ahead log that belongs to it."""
+"""Connections to an SQLite file, and its write-ahead log."""
 
 import os
 import sqlite3
@@ -12,7 +12,7 @@ _MODES = {"r": "mode=ro", "rw": "mode=rw", "new": "mode=rwc", "frozen": "immutab
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
-    """A bare connection without Python's implicit transactions."""
+    """Open a connection without Python's implicit transactions."""
     return sqlite3.connect(
         f"file:{quote(os.fsencode(path))}?{_MODES[mode]}",
         uri=True,
@@ -23,7 +23,7 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
-    """A connection that only reads, also where nothing can be written beside the file."""
+    """Open a read-only connection, also in a folder that cannot be written."""
     connection = connect(path, "r")
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
@@ -33,7 +33,7 @@ def connect_reader(path: Path) -> sqlite3.Connection:
         if not ("readonly" in text or "unable to open" in text or is_out_of_room(error)):
             raise
         # A folder that cannot be written (a DVD, a colleague's archive, a full disk) has no room for the shared
-        # index of a log; without a log nobody writes, and the file can be read as it lies.
+        # index of a log. Without a log there is no writer, and the file can be read as it is.
         if has_log(path):
             raise StoreError(
                 f"the store {path} cannot be read here ({text}): records wait in {log_of(path).name}, and reading them "
@@ -45,12 +45,12 @@ def connect_reader(path: Path) -> sqlite3.Connection:
 
 
 def log_of(path: Path) -> Path:
-    """The write-ahead log that belongs to a store."""
+    """Return the path of a store's write-ahead log."""
     return path.with_name(f"{path.name}-wal")
 
 
 def has_log(path: Path) -> bool:
-    """Whether commits are waiting in the write-ahead log."""
+    """Return whether the write-ahead log holds commits."""
     try:
         return log_of(path).stat().st_size > 0
     except FileNotFoundError:

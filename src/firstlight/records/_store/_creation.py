@@ -1,4 +1,4 @@
-"""A new store, made whole under another name before it gets its own."""
+"""Create a store under a temporary name, then rename it."""
 
 import glob
 import os
@@ -11,7 +11,7 @@ from firstlight.records._store._errors import SQLITE_ERRORS, StoreError, damaged
 
 
 def create(path: Path) -> None:
-    """Create an empty store whole, or leave nothing. The caller holds the writer's lock."""
+    """Create an empty store atomically. The caller holds the writer's lock."""
     if has_log(path):
         raise damaged(path, f"the file is gone, but {log_of(path).name} is there")
     _remove_attempts(path)
@@ -42,7 +42,7 @@ def _lay_out(new: Path) -> None:
 
 
 def _problem(new: Path) -> str:
-    """What a disk without room has left out of a new file, or nothing. Closing a connection does not say so."""
+    """Return what a full disk has left out of a new file, or ''; closing a connection reports no such error."""
     pages, rest = divmod(new.stat().st_size, _schema.PAGE_SIZE)
     if rest or has_log(new):
         return "the new file is cut short"
@@ -67,6 +67,6 @@ def _sync(new: Path) -> None:
 
 
 def _remove_attempts(path: Path) -> None:
-    """Delete what this attempt, or a killed one, left under other names."""
+    """Delete the temporary files of this attempt and of killed attempts."""
     for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.new*"):
         leftover.unlink(missing_ok=True)

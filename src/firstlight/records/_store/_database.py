@@ -1,7 +1,7 @@
-"""One SQLite file: opening it with suspicion, reading a snapshot, writing all or nothing.
+"""One SQLite file: checks on opening, snapshots for readers, transactions for writers.
 
 WAL lets readers work while one process writes. With `synchronous = NORMAL` a commit survives the death of the
-process (kill -9) at any moment; after a power cut the file is sound, but the last commits may be missing.
+process (kill -9) at any moment. After a power cut the file is intact, but the last commits may be missing.
 """
 
 import os
@@ -22,7 +22,7 @@ _MAGIC = b"SQLite format 3\0"
 
 
 class Database:
-    """A connection, shared by the threads of a process one transaction at a time."""
+    """A connection that the threads of a process share, one transaction at a time."""
 
     def __init__(
         self,
@@ -39,30 +39,30 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        """All that is read inside is of one moment."""
+        """Open a transaction in which all reads see the same state."""
         with self._transaction("BEGIN") as connection:
             yield connection
 
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
-        """All that is written inside happens, or nothing of it does."""
+        """Open a transaction in which all writes take effect together or not at all."""
         self._require_in_place()
         with self._transaction("BEGIN IMMEDIATE") as connection:
             yield connection
 
     def execute(self, statement: str) -> list[tuple]:
-        """One statement outside any transaction."""
+        """Execute one statement outside any transaction."""
         with self._turn, translated(self.path):
             return self._connection.execute(statement).fetchall()
 
     def close(self) -> None:
-        """Close the connection; the last one out folds the write-ahead log into the file."""
+        """Close the connection; the last connection folds the write-ahead log into the file."""
         with self._turn, translated(self.path):
             self._connection.close()
             self._connected.release()
 
     def _require_in_place(self) -> None:
-        """Refuse to write into a file that has lost its name: the next reader would not find the record."""
+        """Raise if the file was moved, replaced or deleted: the next reader would not find the record."""
         try:
             is_same = os.path.samestat(self._file, os.stat(self.path))
         except OSError:
@@ -115,7 +115,7 @@ def open_reader(path: Path) -> Database:
 def open_writer(path: Path, before_writing: Callable[[], None] | None = None) -> Database:
     """Open a store for writing, creating or migrating it. The caller holds the writer's lock.
 
-    `before_writing` is called before each transaction and raises if it must not take place.
+    `before_writing` is called before each transaction and raises to prevent it.
     """
     if not path.exists():
         create(path)
@@ -136,7 +136,7 @@ def open_writer(path: Path, before_writing: Callable[[], None] | None = None) ->
 
 
 def _require_whole(path: Path) -> None:
-    # A writer that folds its log into the file between our looks makes us see one half old, one half new.
+    # If a writer folds its log into the file between two reads, header and size may disagree for a moment.
     for pause in (0.02, 0.1, 0.3, 0):
         problem = outside_problem(path)
         if not problem:
@@ -146,7 +146,7 @@ def _require_whole(path: Path) -> None:
 
 
 def require_a_store(path: Path) -> None:
-    """Refuse a file that was never a store by the marks that writing never changes."""
+    """Raise for a file that was never a store, by marks in the header that writing never changes."""
     try:
         header = read_head(path)
     except FileNotFoundError:
@@ -160,7 +160,7 @@ def require_a_store(path: Path) -> None:
 
 
 def outside_problem(path: Path) -> str:
-    """What can be seen to be wrong with a file before SQLite touches it, or nothing."""
+    """Return what is visibly wrong with a file before SQLite opens it, or ''."""
     try:
         header = read_head(path)
         size = path.stat().st_size
@@ -177,12 +177,12 @@ def outside_problem(path: Path) -> str:
 
 
 def _require_version(path: Path, connection: sqlite3.Connection) -> int:
-    found = _schema.version(connection)
-    if found is None:
+    version = _schema.version(connection)
+    if version is None:
         raise damaged(path, "it is an SQLite file without the marks of a firstlight store")
-    if found > _schema.SCHEMA_VERSION:
+    if version > _schema.SCHEMA_VERSION:
         raise StoreError(
-            f"the store {path} was written by a newer firstlight (schema {found}; this one knows up to "
+            f"the store {path} was written by a newer firstlight (schema {version}; this one knows up to "
             f"{_schema.SCHEMA_VERSION}). It was left as it is; upgrade with `pip install -U firstlight`."
         )
-    return found
+    return version

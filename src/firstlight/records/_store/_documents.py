@@ -1,4 +1,4 @@
-"""Claims, fits, probes and figures as they lie in the database: JSON with a digest."""
+"""Claims, fits, probes and figures in the database: JSON with a digest."""
 
 import sqlite3
 from typing import Any, TypeVar
@@ -17,7 +17,7 @@ R = TypeVar("R", bound=Record)
 
 
 def document(kind: type[R], text: Any, digest: Any) -> R:
-    """The record that was written as `text`, checked against its digest."""
+    """Return the record that was written as `text`, checked against its digest."""
     require_types(kind.__name__, (text, digest), str, str)
     try:
         record = kind.from_json(text)
@@ -29,7 +29,7 @@ def document(kind: type[R], text: Any, digest: Any) -> R:
 
 
 def figure(blobs: Blobs, digest: Any, header: Any, blob: Any) -> FigureData:
-    """The figure that was written as a header and arrays, checked against its digest."""
+    """Return the figure that was written as a header and arrays, checked against its digest."""
     require_types("figures", (digest, header, blob), str, str, str)
     content = blobs.read(blob)
     try:

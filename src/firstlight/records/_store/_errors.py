@@ -1,4 +1,4 @@
-"""What a store says when it cannot do what it was asked."""
+"""Errors of the store, each with a way to fix it."""
 
 import errno
 import os
@@ -11,9 +11,9 @@ from typing import Any
 
 
 class StoreError(RuntimeError):
-    """A store that cannot be opened, read or written: what happened, and the way out.
+    """Raised if a store cannot be opened, read or written; the message has the problem and a fix.
 
-    `problem` is what happened without the way out, for those who are on it already.
+    `problem` is the message without the fix, for callers that already apply the fix.
     """
 
     def __init__(self, message: str, problem: str = "") -> None:
@@ -22,11 +22,11 @@ class StoreError(RuntimeError):
 
 
 class Damage(ValueError):
-    """A row that does not say what was written into it; it leaves the store as a `StoreError`."""
+    """Raised inside the store for a damaged row; callers of the store see a `StoreError`."""
 
 
 def damaged(path: str | os.PathLike[str], problem: str) -> StoreError:
-    """The error for a file that is not what was written."""
+    """Return the error for a damaged file."""
     return StoreError(
         f"the store {path} is damaged: {problem}. It was left as it is. "
         f"List the damage with `firstlight store check {path}`, "
@@ -36,14 +36,14 @@ def damaged(path: str | os.PathLike[str], problem: str) -> StoreError:
 
 
 def require_types(table: str, row: Sequence[Any], *types: type | UnionType) -> None:
-    """Refuse a row whose values are not of the types that were written, as a damaged page may yield."""
+    """Raise `Damage` for a row with values of wrong types, which a damaged page may yield."""
     if len(row) != len(types) or not all(isinstance(value, kind) for value, kind in zip(row, types, strict=True)):
         raise Damage(f"a row of the table {table} holds values of the wrong type")
 
 
 @contextmanager
 def translated(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors and damaged rows into `StoreError`s that name the file and the way out."""
+    """Turn SQLite's errors and damaged rows into `StoreError`s with the file and a fix."""
     try:
         yield
     except Damage as error:
@@ -52,21 +52,21 @@ def translated(path: Path) -> Iterator[None]:
         raise _translate(path, error) from error
 
 
-# Python decodes the message of an error, in which SQLite quotes what it found in a damaged file.
+# SQLite quotes the content of a damaged file in its messages, which Python may fail to decode.
 SQLITE_ERRORS = (sqlite3.Error, UnicodeDecodeError)
 
 
 _NO_ROOM = ("SQLITE_FULL", "SQLITE_IOERR_WRITE", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_FSYNC", "SQLITE_IOERR_TRUNCATE")
-"""SQLite names only `ENOSPC` full; a quota and a limit on the size of files come as failed writes."""
+"""SQLite reports only `ENOSPC` as full; a quota or a limit on file sizes appears as a failed write."""
 
 
 def is_out_of_room(error: Exception) -> bool:
-    """Whether SQLite failed because the disk took no more."""
+    """Return whether SQLite failed because the disk is full."""
     return getattr(error, "sqlite_errorname", "") in _NO_ROOM
 
 
 def no_room(path: Path, reason: str) -> StoreError:
-    """The error for a disk that takes no more."""
+    """Return the error for a full disk."""
     return StoreError(
         f"no space left to write the store {path} ({reason}): the disk is full, or a quota or a limit on the size of "
         "files is reached. All that was recorded before is there. Free some space and try again."
@@ -74,7 +74,7 @@ def no_room(path: Path, reason: str) -> StoreError:
 
 
 def unwritable(path: Path, error: OSError) -> StoreError:
-    """The error for a place where no file can be written."""
+    """Return the error for a place where no file can be written."""
     if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
         return no_room(path, str(error.strerror))
     return StoreError(f"the store {path} cannot be written ({error.strerror}); choose another place.")

@@ -1,4 +1,4 @@
-"""A run as ordinary files."""
+"""Export a run to ordinary files."""
 
 import csv
 import io
@@ -11,7 +11,7 @@ from firstlight.records._store._blobs import SAFETENSORS, Blobs, pack
 
 
 def export_run(record: RunRecord, blobs: Blobs, directory: Path) -> Path:
-    """Write `record.json`, `spec.toml`, `table.csv`, arrays and weights into a folder, and return it."""
+    """Write `record.json`, `spec.toml`, `table.csv`, arrays and weights into a folder, and return the folder."""
     contents = {
         "record.json": record.to_json().encode(),
         "spec.toml": dump_toml(record.spec).encode(),
@@ -32,7 +32,7 @@ def export_run(record: RunRecord, blobs: Blobs, directory: Path) -> Path:
 
 
 def _exported(directory: Path) -> set[str]:
-    """The files of arrays that an earlier export wrote there; a folder's other files are not ours."""
+    """Return the files of arrays that an earlier export wrote into the folder."""
     try:
         earlier = RunRecord.from_json((directory / "record.json").read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -10,7 +10,7 @@ from firstlight.records._run import RunRecord
 
 
 def runs_frame(records: Sequence[RunRecord]) -> pd.DataFrame:
-    """One row per run: how it went, then the fields of its spec (`task.group`, …), then its summary."""
+    """Return one row per run: its outcome, then the fields of its spec (`task.group`, …), then its summary."""
     rows = []
     for record in records:
         spec = _flat(record.spec.model_dump(exclude={"name", "steps"}))
@@ -36,11 +36,11 @@ _HEAD = ["id", "name", "status", "steps", "seconds", "created", "message"]
 
 
 def claims_frame(records: Sequence[ClaimRecord]) -> pd.DataFrame:
-    """One row per outcome, with `as_expected`; what a script or a table of claims needs."""
-    kept = list(ClaimRecord.model_fields.keys() - {"versions", "machine"})
-    kept.sort(key=list(ClaimRecord.model_fields).index)
-    rows = [{**record.model_dump(include=set(kept)), "as_expected": record.as_expected} for record in records]
-    return pd.DataFrame(rows, columns=[*kept, "as_expected"])
+    """Return one row per checked claim, with `as_expected`, for scripts and tables of claims."""
+    columns = list(ClaimRecord.model_fields.keys() - {"versions", "machine"})
+    columns.sort(key=list(ClaimRecord.model_fields).index)
+    rows = [{**record.model_dump(include=set(columns)), "as_expected": record.as_expected} for record in records]
+    return pd.DataFrame(rows, columns=[*columns, "as_expected"])
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

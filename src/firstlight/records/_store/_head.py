@@ -1,7 +1,7 @@
-"""The first bytes of a file that SQLite has open, read without taking SQLite's locks away.
+"""Read the first bytes of a file that SQLite has open, without releasing SQLite's locks.
 
-POSIX drops all locks that a process holds on a file as soon as it closes any descriptor of that file. Without its lock,
-a connection is not seen by other programs: the next that closes the file folds and deletes the log that is in use.
+POSIX drops all locks that a process holds on a file as soon as it closes any descriptor of that file. Other programs do
+not see a connection without its lock: the next program that closes the file deletes the log that is in use.
 """
 
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 class _Open:
-    """Per file (device and inode): how many connections this process has, and a descriptor to close after them."""
+    """Per file (device and inode): the number of connections of this process, and a descriptor to close after them."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -26,7 +26,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class Connected:
-    """Registers a connection to a file, from before it is opened until after it is closed."""
+    """Registers a connection to a file; created before the connection opens and released after it closes."""
 
     def __init__(self, path: Path) -> None:
         self._file: tuple[int, int] | None = _identity(os.stat(path))
@@ -34,7 +34,7 @@ class Connected:
             _OPEN.connections[self._file] += 1
 
     def release(self) -> None:
-        """Close the descriptor that waits for the last connection, if this is it."""
+        """Remove the registration; the last connection also closes the waiting descriptor."""
         with _OPEN.lock:
             file, self._file = self._file, None
             if file is None:
@@ -47,7 +47,7 @@ class Connected:
 
 
 def read_head(path: Path, size: int = 100) -> bytes:
-    """The first bytes of a file."""
+    """Return the first bytes of a file."""
     with _OPEN.lock:
         descriptor = _OPEN.descriptors.get(_identity(os.stat(path)))
         if descriptor is None:

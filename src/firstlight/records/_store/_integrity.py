@@ -1,4 +1,4 @@
-"""Is everything that was written still there, bit for bit?"""
+"""Check that all records and files of a store are intact, bit for bit."""
 
 import os
 import sqlite3
@@ -18,11 +18,17 @@ from firstlight.records._store._path import locate
 
 @dataclass(frozen=True)
 class IntegrityReport:
-    """What a check of a store found.
+    """The result of checking a store.
 
-    `database` are SQLite's own complaints, `records` the records that do not match their digests, `missing`
-    and `corrupt` files that records need, `orphans` files that no record needs. Orphans are harmless:
-    a writer at work, or one that was killed, leaves some.
+    **Attributes:**
+
+    - `path`: the file of the store.
+    - `database`: SQLite's own complaints.
+    - `records`: records that do not match their digests.
+    - `missing`: missing files that records need.
+    - `corrupt`: damaged files that records need.
+    - `orphans`: files that no record needs; they are harmless, and active or killed writers leave some.
+    - `counts`: the number of records of each kind.
     """
 
     path: Path
@@ -35,29 +41,29 @@ class IntegrityReport:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is lost or damaged."""
+        """Whether no record or file is lost or damaged."""
         return not (self.database or self.records or self.missing or self.corrupt)
 
     def lines(self) -> list[str]:
-        """The report for a reader, one finding per line, the verdict first."""
+        """Return the report as text, the verdict first, then one finding per line."""
         held = ", ".join(f"{count} {what}" for what, count in self.counts)
         verdict = "sound" if self.ok else "damaged"
         lines = [f"{self.path} is {verdict}: {held}." if held else f"{self.path} is {verdict}."]
-        for words, found in (
+        for words, findings in (
             ("database", self.database),
             ("damaged record", self.records),
             ("missing file", self.missing),
             ("damaged file", self.corrupt),
             ("file no record needs", self.orphans),
         ):
-            lines += [f"{words}: {one}" for one in found]
+            lines += [f"{words}: {finding}" for finding in findings]
         if not self.ok:
             lines.append(f"Save what is readable: firstlight store repair {self.path} NEW.sqlite")
         return lines
 
 
 def check_store(path: str | os.PathLike[str]) -> IntegrityReport:
-    """Check a store that may be too damaged to open; only a path that leads to no file is an error."""
+    """Check a store, even if it is too damaged to open; raise only if the file does not exist."""
     file = locate(path)
     if not file.exists():
         raise StoreError(f"there is no store at {file}.")

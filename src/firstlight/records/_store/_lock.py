@@ -1,7 +1,7 @@
-"""One writer at a time, by a lock that the operating system drops when its holder dies.
+"""Allow one writer at a time, by a lock that the operating system releases when its holder dies.
 
-All that depends on the operating system is in `_try_lock` and `_try_lock_byte`. A lock belongs to an open file: a
-second lock on the same file is refused also within one process.
+Only `_try_lock` and `_try_lock_byte` depend on the operating system. A lock belongs to an open file, so a second lock
+on the same file fails even within one process.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ _LOCKED_BYTE = 1 << 30
 
 
 class WriterLock:
-    """An exclusive lock on a file beside a located store. The file stays; only the lock on it means anything."""
+    """An exclusive lock on a file beside a store. The file stays after release; only the lock on it counts."""
 
     def __init__(self, store: Path, wait: float = 0.0) -> None:
         if not wait >= 0:
@@ -43,7 +43,7 @@ class WriterLock:
             os.write(self._file, json.dumps(holder).encode())
 
     def require_held(self) -> None:
-        """Refuse to go on where the file of the lock is gone: the next writer would not see it."""
+        """Raise if the lock's file is gone: the next writer would not see the lock."""
         if not _is_at(self._file, self._path):
             raise StoreError(
                 f"the lock {self._path} was deleted or moved while the store {self._store} was being written, so that "
@@ -51,18 +51,18 @@ class WriterLock:
             )
 
     def release(self) -> None:
-        """Let the next writer in."""
+        """Release the lock for the next writer."""
         os.close(self._file)
 
 
 @contextmanager
 def without_writers(store: Path, wait: float = 0.0) -> Iterator[None]:
-    """Keep writers out of a store that is only read, also where its folder cannot be written."""
+    """Keep writers out of a store while it is read, even if its folder cannot be written."""
     file = None
     try:
         file = _acquire(store, os.O_RDWR | os.O_CREAT, wait)
     except OSError:
-        # A lock needs no right to write. Without a file to lock there is no writer; digests find a torn copy.
+        # A lock needs no write permission. Without a lock file there is no writer; digests detect a torn copy.
         with contextlib.suppress(OSError):
             file = _acquire(store, os.O_RDONLY, wait)
     try:
@@ -95,7 +95,7 @@ def _acquire(store: Path, flags: int, wait: float) -> int:
 
 
 def _try_lock(file: int) -> bool:
-    """Lock an open file until it is closed or the process ends; False if it is locked already."""
+    """Lock an open file until it is closed or the process ends; return False if it is already locked."""
     try:
         import fcntl
     except ImportError:
@@ -108,7 +108,7 @@ def _try_lock(file: int) -> bool:
 
 
 def _try_lock_byte(file: int) -> bool:
-    """Lock a byte far behind the holder's name, which others can then still read, as Windows does."""
+    """Lock a byte, as Windows does, far behind the holder's name, so that others can still read the name."""
     try:
         import msvcrt
     except ImportError:
@@ -130,7 +130,7 @@ def _beside(store: Path) -> Path:
 
 
 def _is_at(file: int, path: Path) -> bool:
-    """Whether the open file is the one that the path names."""
+    """Return whether the path leads to this open file."""
     try:
         return os.path.samestat(os.fstat(file), os.lstat(path))
     except OSError:

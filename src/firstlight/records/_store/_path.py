@@ -1,4 +1,4 @@
-"""Where a store is: the one file that a name leads to, or the reason why there can be none."""
+"""The path of a store, with all links followed, or the reason why no store can be there."""
 
 import errno
 import os
@@ -22,9 +22,9 @@ _KINDS = {
 
 
 def locate(given: str | os.PathLike[str]) -> Path:
-    """Return the absolute path of a store with every symbolic link followed; refuse what cannot be a store.
+    """Return the absolute path of a store with every symbolic link followed; raise if it cannot be a store.
 
-    Nothing is created, and nothing is opened: a pipe cannot block the caller.
+    The function creates and opens no file, so a pipe cannot block the caller.
 
     >>> locate("runs.sqlite").is_absolute()
     True
@@ -42,7 +42,7 @@ def locate(given: str | os.PathLike[str]) -> Path:
 
 
 def require_name(given: str | os.PathLike[str]) -> Path:
-    """Refuse a name that no store can have: empty, with a NUL character, or with the end of a folder or a log."""
+    """Raise for a name that no store can have: empty, with a NUL character, or ending like a folder or a log."""
     name = os.fsdecode(given)
     if not name:
         raise StoreError("the path of the store is empty; name a file, such as runs.sqlite.")
@@ -51,13 +51,13 @@ def require_name(given: str | os.PathLike[str]) -> Path:
     if name[-1] in (os.sep, os.altsep):
         raise StoreError(f"{name} ends like a folder; name the file of the store, such as {name}runs.sqlite.")
     if name.endswith(_LOGS):
-        # SQLite deletes the files of this name when it closes the store they would belong to.
+        # SQLite deletes a file of this name when it closes the store of the name without the suffix.
         raise StoreError(f"{name} ends like a log of SQLite ({', '.join(_LOGS)}); name a file, such as runs.sqlite.")
     return Path(name)
 
 
 def require_own_folders(path: Path) -> None:
-    """Refuse to write where the arrays or checkpoints of a located store lie behind a link or are no folder."""
+    """Raise if the arrays or checkpoints of a store are behind a link or are not a folder."""
     for suffix in _FOLDERS:
         # Stores that share a folder delete each other's files.
         _require_kind(
@@ -66,7 +66,7 @@ def require_own_folders(path: Path) -> None:
 
 
 def _problem(path: Path) -> str:
-    """The first part of a path that stands in the way of a store, in words; nothing if all parts are in order."""
+    """Describe the first part of a path that prevents a store; return '' if there is none."""
     for place in reversed((path, *path.parents)):
         try:
             status = os.stat(place)
@@ -86,7 +86,7 @@ def _problem(path: Path) -> str:
     if kind != stat.S_IFREG:
         return f"it is {_KINDS.get(kind, 'something else')}, not a regular file"
     if status.st_nlink > 1:
-        # Each name has a log, a lock and arrays of its own beside it: two writers would not see each other.
+        # Each name has its own log, lock and arrays, so two writers would not see each other.
         raise StoreError(
             f"the store {path} has {status.st_nlink} names (hard links), but its log and its arrays belong to a single "
             "name. Delete the other names (`find -samefile` lists them), or copy the file and use the copy."

@@ -1,4 +1,4 @@
-"""Save what is readable of a damaged store into a new one. The damaged one is only read."""
+"""Save the readable records of a damaged store into a new store. The damaged store is only read."""
 
 import itertools
 import os
@@ -25,13 +25,13 @@ from firstlight.records._store._path import locate, require_own_folders
 from firstlight.records._table import Row
 from firstlight.records.figure import FigureData
 
-# After so many row numbers in a row without a row, the end is taken to be reached.
+# After this many consecutive row numbers without a row, the search for rows stops.
 _GIVE_UP = 20_000
 
 
 @dataclass(frozen=True)
 class RepairReport:
-    """What was saved, by kind, and what was not, one line each."""
+    """The number of saved records by kind, and one line for each loss."""
 
     source: Path
     output: Path
@@ -39,14 +39,14 @@ class RepairReport:
     lost: tuple[str, ...]
 
     def lines(self) -> list[str]:
-        """The report for a reader."""
-        kept = ", ".join(f"{count} {kind}" for kind, count in self.saved)
-        lines = [f"saved {kept} from {self.source} into {self.output}"]
+        """Return the report as text."""
+        saved = ", ".join(f"{count} {kind}" for kind, count in self.saved)
+        lines = [f"saved {saved} from {self.source} into {self.output}"]
         return [*lines, *(f"lost: {line}" for line in self.lost)] if self.lost else [*lines, "nothing was lost"]
 
 
 @dataclass
-class _Found:
+class _Salvage:
     runs: list[RunRecord] = field(default_factory=list)
     started: list[RunRecord] = field(default_factory=list)
     rows: dict[str, list[Row]] = field(default_factory=dict)
@@ -71,10 +71,9 @@ class _Found:
 
 
 def repair_store(path: str | os.PathLike[str], output: str | os.PathLike[str], *, wait: float = 0.0) -> RepairReport:
-    """Write every record of `path` that is still sound into a new store at `output`.
+    """Write every intact record of `path` into a new store at `output`.
 
-    `path` may be a file, or lie in a folder, that cannot be written. `wait` is how many seconds to wait for a process
-    that writes it.
+    `path` may be read-only. `wait` is how many seconds to wait for a process that writes `path`.
     """
     source, target = locate(path), locate(output)
     require_own_folders(target)
@@ -84,27 +83,27 @@ def repair_store(path: str | os.PathLike[str], output: str | os.PathLike[str], *
         raise StoreError(f"there is no store at {source}.")
     blobs = blobs_of(source)
     with without_writers(source, wait):
-        found = _best(source, blobs)
-    if found is None:
+        salvage = _best(source, blobs)
+    if salvage is None:
         held = sum(1 for _ in blobs.names())
         raise StoreError(f"nothing in {source} is readable. {held} files of arrays are still in {blobs.folder}.")
-    _write(found, blobs, target)
-    return RepairReport(source, target, found.counts(), tuple(found.lost))
+    _write(salvage, blobs, target)
+    return RepairReport(source, target, salvage.counts(), tuple(salvage.lost))
 
 
-def _best(source: Path, blobs: Blobs) -> _Found | None:
-    """Read copies of the file with more and more of it mended, and keep the reading that found most."""
-    readings: list[tuple[_Found, str]] = []
+def _best(source: Path, blobs: Blobs) -> _Salvage | None:
+    """Read copies of the file, each with more of it rebuilt, and return the reading with the most records."""
+    readings: list[tuple[_Salvage, str]] = []
     with tempfile.TemporaryDirectory() as folder:
         for number, (with_log, mended) in enumerate(itertools.product((True, False), (0, 100, _schema.PAGE_SIZE))):
             if with_log and not has_log(source):
                 continue
             copy = Path(folder) / f"{number}.sqlite"
             _copy(source, copy, mended, with_log)
-            found = _read_copy(copy, blobs)
-            if found:
-                readings.append((found, "its beginning had to be rebuilt" if mended else ""))
-                if not found.lost:
+            salvage = _read_copy(copy, blobs)
+            if salvage:
+                readings.append((salvage, "its beginning had to be rebuilt" if mended else ""))
+                if not salvage.lost:
                     break
     if not readings:
         return None
@@ -116,7 +115,7 @@ def _best(source: Path, blobs: Blobs) -> _Found | None:
 
 
 def _copy(source: Path, copy: Path, mended: int, with_log: bool) -> None:
-    """A copy whose first `mended` bytes, and pages it lacks at the start, are an empty store's."""
+    """Copy the store and replace its first `mended` bytes, and missing first pages, by those of an empty store."""
     content = source.read_bytes() if source.exists() else b""
     if mended:
         empty = _empty_store(copy.with_suffix(".empty"))
@@ -133,7 +132,7 @@ def _empty_store(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _read_copy(copy: Path, blobs: Blobs) -> _Found | None:
+def _read_copy(copy: Path, blobs: Blobs) -> _Salvage | None:
     try:
         connection = connect(copy, "rw")
         try:
@@ -145,32 +144,32 @@ def _read_copy(copy: Path, blobs: Blobs) -> _Found | None:
         return None
 
 
-def _read(connection: sqlite3.Connection, blobs: Blobs) -> _Found:
-    found = _Found()
-    for row in _rows(connection, "runs", found.lost):
-        with _noting(found.lost):
+def _read(connection: sqlite3.Connection, blobs: Blobs) -> _Salvage:
+    salvage = _Salvage()
+    for row in _rows(connection, "runs", salvage.lost):
+        with _noting(salvage.lost):
             record = _runs.decode(row)
-            (found.runs if row[5] is None else found.started).append(record)
-    for row in _rows(connection, "rows", found.lost):
-        with _noting(found.lost):
-            found.rows.setdefault(row[0], []).append(_runs.decode_row(row))
-    for row in _rows(connection, "claims", found.lost):
-        with _noting(found.lost):
-            found.claims.append(_documents.document(ClaimRecord, *row[2:4]))
-    for row in _rows(connection, "fits", found.lost):
-        with _noting(found.lost):
-            found.fits.append(_documents.document(FitRecord, *row[1:3]))
-    for row in _rows(connection, "figures", found.lost):
-        with _noting(found.lost):
-            found.figures.append(_documents.figure(blobs, *row))
-    for row in _rows(connection, "probes", found.lost) if _schema.has_probes(connection) else ():
-        with _noting(found.lost):
-            found.probes.append(_documents.document(ProbeRecord, *row[1:3]))
-    return found
+            (salvage.runs if row[5] is None else salvage.started).append(record)
+    for row in _rows(connection, "rows", salvage.lost):
+        with _noting(salvage.lost):
+            salvage.rows.setdefault(row[0], []).append(_runs.decode_row(row))
+    for row in _rows(connection, "claims", salvage.lost):
+        with _noting(salvage.lost):
+            salvage.claims.append(_documents.document(ClaimRecord, *row[2:4]))
+    for row in _rows(connection, "fits", salvage.lost):
+        with _noting(salvage.lost):
+            salvage.fits.append(_documents.document(FitRecord, *row[1:3]))
+    for row in _rows(connection, "figures", salvage.lost):
+        with _noting(salvage.lost):
+            salvage.figures.append(_documents.figure(blobs, *row))
+    for row in _rows(connection, "probes", salvage.lost) if _schema.has_probes(connection) else ():
+        with _noting(salvage.lost):
+            salvage.probes.append(_documents.document(ProbeRecord, *row[1:3]))
+    return salvage
 
 
 def _rows(connection: sqlite3.Connection, table: str, lost: list[str]) -> Iterator[tuple[Any, ...]]:
-    """Every row that can be reached: in order as far as that goes, then one number at a time."""
+    """Yield every readable row: in order until an error, then by trying one row number at a time."""
     number = 0
     try:
         for row in connection.execute(f"SELECT *, rowid FROM {table} NOT INDEXED ORDER BY rowid"):
@@ -193,13 +192,13 @@ def _rows(connection: sqlite3.Connection, table: str, lost: list[str]) -> Iterat
             yield row
 
 
-def _write(found: _Found, old: Blobs, target: Path) -> None:
+def _write(salvage: _Salvage, old: Blobs, target: Path) -> None:
     lock = WriterLock(target)
     try:
         database = open_writer(target)
         try:
             with database.write() as connection:
-                _insert(connection, found, old, blobs_of(target))
+                _insert(connection, salvage, old, blobs_of(target))
         except BaseException:
             database.close()
             # The next attempt needs the name; arrays are used again or collected as garbage.
@@ -211,34 +210,34 @@ def _write(found: _Found, old: Blobs, target: Path) -> None:
         lock.release()
 
 
-def _insert(connection: sqlite3.Connection, found: _Found, old: Blobs, new: Blobs) -> None:
-    for record in found.runs:
-        _runs.insert(connection, _with_files(record, old, new, found.lost))
-    for record in found.started:
-        _runs.insert(connection, _with_files(record, old, new, found.lost), in_progress=True)
-        _runs.append(connection, record.id, found.rows.get(record.id, []))
-    for claim in found.claims:
+def _insert(connection: sqlite3.Connection, salvage: _Salvage, old: Blobs, new: Blobs) -> None:
+    for record in salvage.runs:
+        _runs.insert(connection, _with_files(record, old, new, salvage.lost))
+    for record in salvage.started:
+        _runs.insert(connection, _with_files(record, old, new, salvage.lost), in_progress=True)
+        _runs.append(connection, record.id, salvage.rows.get(record.id, []))
+    for claim in salvage.claims:
         _documents.insert_claim(connection, claim)
-    for fit in found.fits:
+    for fit in salvage.fits:
         _documents.insert_fit(connection, fit)
-    for figure in found.figures:
+    for figure in salvage.figures:
         _documents.insert_figure(connection, new, figure)
-    for probe in found.probes:
+    for probe in salvage.probes:
         _documents.insert_probe(connection, probe)
 
 
 def _with_files(record: RunRecord, old: Blobs, new: Blobs, lost: list[str]) -> RunRecord:
-    kept = {}
+    saved = {}
     for name, digest in record.weights.items():
         with _noting(lost):
             new.put(old.read(digest + SAFETENSORS))
-            kept[name] = digest
-    return record.model_copy(update={"weights": kept})
+            saved[name] = digest
+    return record.model_copy(update={"weights": saved})
 
 
 @contextmanager
 def _noting(lost: list[str]) -> Iterator[None]:
-    """Add what is damaged to the list and go on."""
+    """Add an error of the block to the list instead of raising it."""
     try:
         yield
     except (Damage, StoreError, TypeError, ValueError) as error:

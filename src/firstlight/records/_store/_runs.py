@@ -1,4 +1,4 @@
-"""Runs inside the database: a finished one is a row, one in progress is a row and a log of observations."""
+"""Runs in the database: a finished run is one row, a run in progress is a row and a log of observations."""
 
 import json
 import sqlite3
@@ -18,36 +18,36 @@ from firstlight.records.figure import FigureData
 
 
 def find(connection: sqlite3.Connection, key: str) -> str:
-    """The id of the one run whose id begins with `key`."""
-    pattern = (key, key + "g")  # ids are hexadecimal, so all that begin with key lie between these
-    found = [id for (id,) in connection.execute("SELECT id FROM runs WHERE id >= ? AND id < ? LIMIT 5", pattern)]
-    if len(found) == 1:
-        return found[0]
-    if found and key:
-        shown = ", ".join(id[:12] for id in found)
+    """Return the id of the only run whose id begins with `key`."""
+    pattern = (key, key + "g")  # ids are hexadecimal, so ids that begin with key are between these two
+    matches = [id for (id,) in connection.execute("SELECT id FROM runs WHERE id >= ? AND id < ? LIMIT 5", pattern)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches and key:
+        shown = ", ".join(id[:12] for id in matches)
         raise StoreError(f"several runs begin with {key!r} ({shown}, …); give more digits.")
     raise StoreError(f"no run in this store has an id that begins with {key!r}; `firstlight runs list` shows them.")
 
 
 def status(connection: sqlite3.Connection, id: str) -> str | None:
-    """How the run stands, or None when it is not there."""
+    """Return the status of the run, or None if the store does not have the run."""
     row = connection.execute("SELECT status FROM runs WHERE id = ?", (id,)).fetchone()
     return row and row[0]
 
 
 def listing(connection: sqlite3.Connection) -> list[tuple[str, str]]:
-    """Id and status of every run, in the order they were written."""
-    found = connection.execute("SELECT id, status FROM runs NOT INDEXED ORDER BY rowid").fetchall()
+    """Return id and status of every run, in the order of writing."""
+    rows = connection.execute("SELECT id, status FROM runs NOT INDEXED ORDER BY rowid").fetchall()
     # The table and its index are two lists of the same runs; a damaged page drops a run from one of them.
-    if len(found) != connection.execute("SELECT count(*) FROM runs INDEXED BY sqlite_autoindex_runs_1").fetchone()[0]:
+    if len(rows) != connection.execute("SELECT count(*) FROM runs INDEXED BY sqlite_autoindex_runs_1").fetchone()[0]:
         raise Damage("the table of runs and its index disagree")
-    for row in found:
+    for row in rows:
         require_types("runs", row, str, str)
-    return found
+    return rows
 
 
 def insert(connection: sqlite3.Connection, record: RunRecord, *, in_progress: bool = False) -> None:
-    """Write the record in place of whatever the store holds of this run."""
+    """Write the record, replacing any earlier record of this run."""
     delete(connection, record.id)
     data = None if in_progress else pack({**record.table.arrays, **_figure_arrays(record)})
     row = (record.id, record.status, _text(record), data, record.digest, 0 if in_progress else None)
@@ -56,7 +56,7 @@ def insert(connection: sqlite3.Connection, record: RunRecord, *, in_progress: bo
 
 
 def update(connection: sqlite3.Connection, record: RunRecord) -> None:
-    """Rewrite the record of a run in progress, leaving its observations."""
+    """Rewrite the record of a run in progress without changing its observations."""
     values = (_text(record), record.digest, record.id)
     connection.execute("UPDATE runs SET record = ?, digest = ? WHERE id = ?", values)
     connection.execute("DELETE FROM links WHERE owner = ?", (f"run:{record.id}",))
@@ -64,25 +64,25 @@ def update(connection: sqlite3.Connection, record: RunRecord) -> None:
 
 
 def delete(connection: sqlite3.Connection, id: str) -> None:
-    """Remove every trace of the run but its files."""
+    """Remove the run from all tables; its files stay."""
     connection.execute("DELETE FROM runs WHERE id = ?", (id,))
     connection.execute("DELETE FROM rows WHERE run = ?", (id,))
     connection.execute("DELETE FROM links WHERE owner = ?", (f"run:{id}",))
 
 
 def files(connection: sqlite3.Connection, id: str) -> set[str]:
-    """The names of the files that the run needs."""
+    """Return the names of the files that the run needs."""
     return {name for (name,) in connection.execute("SELECT blob FROM links WHERE owner = ?", (f"run:{id}",))}
 
 
 def unlinked(connection: sqlite3.Connection, names: set[str]) -> list[str]:
-    """Those of the files that no record needs."""
+    """Return the files that no record needs."""
     query = "SELECT 1 FROM links WHERE blob = ?"
     return [name for name in sorted(names) if not connection.execute(query, (name,)).fetchone()]
 
 
 def load(connection: sqlite3.Connection, id: str) -> RunRecord:
-    """The whole record, checked against its digest."""
+    """Return the whole record, checked against its digest."""
     row = connection.execute("SELECT * FROM runs WHERE id = ?", (id,)).fetchone()
     if row is None:
         raise Damage(f"run {id[:12]} is listed but not there")
@@ -96,7 +96,7 @@ def load(connection: sqlite3.Connection, id: str) -> RunRecord:
 
 
 def decode(row: Sequence[Any]) -> RunRecord:
-    """A stored record, checked against its digest; that of a run in progress has no observations yet."""
+    """Return a stored record, checked against its digest; a run in progress has no observations yet."""
     require_types("runs", row, str, str, str, bytes | None, str, int | None)
     id, status, text, data, digest, _ = row
     try:
@@ -112,16 +112,16 @@ def decode(row: Sequence[Any]) -> RunRecord:
 
 
 def observations(connection: sqlite3.Connection, id: str) -> list[Row]:
-    """The rows of a run in progress, in the order of steps."""
+    """Return the rows of a run in progress, in the order of steps."""
     query = "SELECT run, step, scalars, arrays, checksum FROM rows WHERE run = ? ORDER BY step"
     return [decode_row(row) for row in connection.execute(query, (id,))]
 
 
 def decode_row(row: Sequence[Any]) -> Row:
-    """A stored observation, checked."""
+    """Return a stored observation, checked against its checksum."""
     require_types("rows", row, str, int, str, bytes | None, int)
-    id, step, scalars, arrays, found = row
-    if checksum(id, step, scalars, arrays) != found:
+    id, step, scalars, arrays, stored = row
+    if checksum(id, step, scalars, arrays) != stored:
         raise Damage(f"run {id[:12]} at step {step} does not match its checksum")
     try:
         values: dict[str, Any] = {name: float(value) for name, value in json.loads(scalars).items()}
@@ -131,7 +131,7 @@ def decode_row(row: Sequence[Any]) -> Row:
 
 
 def append(connection: sqlite3.Connection, id: str, rows: Sequence[Row]) -> None:
-    """Add observations; one at a step that is there already replaces it."""
+    """Add observations; an observation replaces an earlier one of the same step."""
     encoded = [(id, step, *_encode(values)) for step, values in rows]
     statement = "INSERT OR REPLACE INTO rows VALUES (?, ?, ?, ?, ?)"
     connection.executemany(statement, [(*row, checksum(*row)) for row in encoded])
@@ -139,7 +139,7 @@ def append(connection: sqlite3.Connection, id: str, rows: Sequence[Row]) -> None
 
 
 def checksum(*parts: Any) -> int:
-    """CRC-32 of the parts, which tells a flipped bit from a written one."""
+    """Return the CRC-32 of the parts, which detects a flipped bit."""
     total = 0
     for part in parts:
         content = part if isinstance(part, bytes) else repr(part).encode()
@@ -148,7 +148,7 @@ def checksum(*parts: Any) -> int:
 
 
 def _count(connection: sqlite3.Connection, id: str) -> None:
-    # Told apart from a row that a damaged page has swallowed.
+    # The count reveals rows that were lost with a damaged page.
     count = "SELECT count(*) FROM rows WHERE run = ?"
     connection.execute(f"UPDATE runs SET observed = ({count}) WHERE id = ?", (id, id))
 
@@ -159,7 +159,7 @@ def _link(connection: sqlite3.Connection, record: RunRecord) -> None:
 
 
 def _text(record: RunRecord) -> str:
-    """The record as JSON, with the headers of its figures; numbers of the table and the figures lie beside it."""
+    """Return the record as JSON, with the headers of its figures but without the arrays of table and figures."""
     headers = [figure.header() for figure in record.figures]
     return canonical_json({**record.model_dump(exclude={"table", "figures"}), "figures": headers})
 

@@ -1,4 +1,4 @@
-"""The tables of a store, their version, and how an older file becomes a current one."""
+"""The tables of a store, their version, and the migration of older files."""
 
 import sqlite3
 
@@ -12,8 +12,8 @@ OLDEST_READABLE = 1
 
 _PROBES = "CREATE TABLE probes (id TEXT NOT NULL, record TEXT NOT NULL, digest TEXT UNIQUE NOT NULL)"
 
-# Every table keeps its rowid, by which repair finds rows when the indexes are gone, and tables come before
-# indexes, so that their roots lie where those of an empty store do, whatever happened to the file since.
+# Every table has a rowid, by which repair finds rows without indexes. Tables come before indexes, so that their root
+# pages are the same as in an empty store.
 _TABLES = (
     "CREATE TABLE meta (key TEXT UNIQUE NOT NULL, value TEXT NOT NULL)",
     """CREATE TABLE runs (id TEXT UNIQUE NOT NULL, status TEXT NOT NULL,
@@ -31,11 +31,11 @@ _TABLES = (
 )
 
 MIGRATIONS: dict[int, tuple[str, ...]] = {1: (_PROBES,)}
-"""The statements that turn a file of the version in the key into one of the next version."""
+"""Version → statements that migrate a file to the next version."""
 
 
 def create(connection: sqlite3.Connection) -> None:
-    """Lay out an empty file."""
+    """Create the tables in an empty file."""
     connection.execute(f"PRAGMA page_size = {PAGE_SIZE}")
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute("BEGIN IMMEDIATE")
@@ -48,7 +48,7 @@ def create(connection: sqlite3.Connection) -> None:
 
 
 def version(connection: sqlite3.Connection) -> int | None:
-    """The schema version, which the file states twice; None when it does not look like a store's."""
+    """Return the schema version, which the file states twice; None if the file is not a store."""
     if connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
         return None
     stated = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -57,15 +57,15 @@ def version(connection: sqlite3.Connection) -> int | None:
 
 
 def has_probes(connection: sqlite3.Connection) -> bool:
-    """Whether the file has a table of probes, which version 1 lacks."""
+    """Return whether the file has a table of probes, which version 1 lacks."""
     return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'probes'").fetchone() is not None
 
 
-def migrate(connection: sqlite3.Connection, found: int) -> None:
-    """Bring a file of an older version to the current one, in one transaction."""
+def migrate(connection: sqlite3.Connection, old_version: int) -> None:
+    """Migrate a file of an older version to the current version, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
     try:
-        for step in range(found, SCHEMA_VERSION):
+        for step in range(old_version, SCHEMA_VERSION):
             for statement in MIGRATIONS[step]:
                 connection.execute(statement)
         _set_version(connection, SCHEMA_VERSION)

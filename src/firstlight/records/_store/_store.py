@@ -33,11 +33,16 @@ R = TypeVar("R", bound=Record)
 
 
 class Store:
-    """Records that survive: each is there whole or not at all, whatever happens to the process that writes.
+    """A store of records, each written completely or not at all, even if the writer is killed.
 
-    One process opens the store with `mode="rw"`; any number read it at the same time with `mode="r"`.
-    `wait` is how many seconds to wait for a process that writes it; readers never wait. `path` is the file that the
-    given name leads to, absolute and with every symbolic link followed.
+    One process opens the store with `mode="rw"`; any number of processes read at the same time with `mode="r"`.
+    The attribute `path` is the absolute path, with every symbolic link followed.
+
+    **Arguments:**
+
+    - `path`: the file of the store; `"rw"` creates it if it does not exist.
+    - `mode`: `"r"` to read, `"rw"` to read and write.
+    - `wait`: how many seconds a writer waits for another writer; readers never wait.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
@@ -63,7 +68,7 @@ class Store:
         if mode == "r":
             self._database = open_reader(self.path)
             return
-        # All that can be refused is refused before the lock creates a file.
+        # Check everything else before the lock creates a file.
         require_own_folders(self.path)
         require_a_store(self.path)
         self._lock = WriterLock(self.path, wait)
@@ -80,9 +85,9 @@ class Store:
         *,
         replace: bool = False,
     ) -> RunRecord:
-        """Write a whole run once and return what the store now holds of it.
+        """Write a whole run and return the stored record.
 
-        A run that is there and `finished` stays unless `replace`; one that ended otherwise gives way.
+        A stored `finished` run stays unless `replace`; a run with another status is replaced.
         `weights` maps a name such as `final` to named arrays.
         """
         self._require_closed(record.id)
@@ -94,17 +99,16 @@ class Store:
             digests = {name: blob.removesuffix(SAFETENSORS) for name, blob in blobs.items()}
             self._require_files(record.weights, given=digests)
             if digests:
-                kept = {"weights": {**record.weights, **digests}}
-                record = RunRecord.model_validate({**dict(record), **kept})
+                record = RunRecord.model_validate({**dict(record), "weights": {**record.weights, **digests}})
             _runs.insert(connection, record)
         remove_unlinked(self._database, self._blobs, old)
         return record
 
     def open_run(self, spec: RunSpec, *, restart: bool = False, rows: Sequence[Row] = ()) -> RunHandle:
-        """Begin a run, in place of one that ended otherwise than `finished`, or of any with `restart`.
+        """Begin a run; it replaces a stored run that is not `finished`, or any stored run with `restart`.
 
-        `rows` are observations that it begins with, such as those of the run it takes the place of: the store shows
-        the old rows or the new ones, and never neither.
+        `rows` are the first observations, such as the rows of the replaced run. Readers see the old rows or the new
+        rows, never an empty run.
         """
         record = RunRecord(spec=spec, status="interrupted", message="not finished")
         self._require_closed(record.id)
@@ -125,42 +129,42 @@ class Store:
         return handle
 
     def get_run(self, run: str | RunSpec) -> RunRecord:
-        """The record of a run, named by its spec, its id or the first digits of its id."""
+        """Return the record of a run, given by its spec, its id or the first digits of its id."""
         with self._database.read() as connection:
             return _runs.load(connection, self._id(connection, run))
 
     def run_status(self, run: str | RunSpec) -> RunStatus | None:
-        """How a run ended, without reading it; None when it is not there."""
+        """Return how a run ended, without reading its record; None if the store does not have the run."""
         id = run_id(run) if isinstance(run, RunSpec) else run
         with self._database.read() as connection:
             return _runs.status(connection, id)  # type: ignore[return-value]
 
     def run_ids(self, status: RunStatus | None = None) -> list[str]:
-        """The ids of all runs, or of those with a status, in the order they were written."""
+        """Return the ids of all runs, or of the runs with a status, in the order of writing."""
         with self._database.read() as connection:
-            return [id for id, found in _runs.listing(connection) if status in (found, None)]
+            return [id for id, stored in _runs.listing(connection) if status in (stored, None)]
 
     def runs(self, status: RunStatus | None = None) -> list[RunRecord]:
-        """All records, or those with a status, as of one moment."""
+        """Return a snapshot of all records, or of the records with a status."""
         with self._database.read() as connection:
             return [_runs.load(connection, id) for id in self.run_ids(status)]
 
     def runs_frame(self):
-        """A data frame with one row per run: how it went, the fields of its spec, its summary."""
+        """Return a data frame with one row per run: its outcome, the fields of its spec, its summary."""
         from firstlight.records._store import _frames
 
         return _frames.runs_frame(self.runs())
 
     def weights(self, run: str | RunSpec, name: str = "final") -> dict[str, np.ndarray]:
-        """The arrays kept under a name with a run."""
+        """Return the arrays stored under a name with a run."""
         record = self.get_run(run)
         if name not in record.weights:
-            kept = ", ".join(record.weights) or "nothing"
-            raise StoreError(f"run {record.id[:12]} kept no weights under {name!r}; it kept {kept}.")
+            names = ", ".join(record.weights) or "none"
+            raise StoreError(f"run {record.id[:12]} has no weights under {name!r}; its weights are: {names}.")
         try:
             return unpack(self._blobs.read(record.weights[name] + SAFETENSORS))
         except StoreError:
-            # A writer may have replaced the run between our two looks.
+            # A writer may have replaced the run between the two reads.
             if self.get_run(run).weights == record.weights:
                 raise
             return self.weights(run, name)
@@ -176,32 +180,32 @@ class Store:
         return id
 
     def export_run(self, run: str | RunSpec, directory: str | os.PathLike[str]) -> Path:
-        """Write a run as JSON, TOML, CSV and safetensors files, which need no firstlight to be read."""
+        """Write a run as JSON, TOML, CSV and safetensors files, readable without firstlight."""
         from firstlight.records._store import _export
 
         return _export.export_run(self.get_run(run), self._blobs, Path(directory))
 
     def put_claim(self, record: ClaimRecord) -> None:
-        """Add the outcome of a check; earlier ones stay."""
+        """Add the outcome of a check; earlier outcomes stay."""
         with self._writing() as connection:
             _documents.insert_claim(connection, record)
 
     def get_claim(self, id: str, scale: ClaimScale | None = None) -> ClaimRecord:
-        """The latest outcome of a claim, at a scale or at any."""
+        """Return the latest outcome of a claim, at a given scale or at any scale."""
         query = "SELECT record, digest, max(rowid) FROM claims WHERE id = ? AND ? IN (scale, '') GROUP BY id"
-        found = self._parsed(ClaimRecord, query, (id, scale or ""))
-        if not found:
+        records = self._parsed(ClaimRecord, query, (id, scale or ""))
+        if not records:
             raise StoreError(f"this store has no outcome of claim {id!r}; `firstlight reproduce {id}` makes one.")
-        return found[0]
+        return records[0]
 
     def claims(self, *, latest: bool = True) -> list[ClaimRecord]:
-        """The latest outcome of each claim at each scale, or all of them."""
+        """Return the latest outcome of each claim at each scale, or all outcomes."""
         of = "GROUP BY id, scale" if latest else "GROUP BY rowid"
         query = f"SELECT record, digest, max(rowid) FROM claims {of} ORDER BY max(rowid)"
         return self._parsed(ClaimRecord, query)
 
     def claims_frame(self):
-        """A data frame with one row per claim and scale: the latest outcomes."""
+        """Return a data frame with the latest outcome of each claim at each scale."""
         from firstlight.records._store import _frames
 
         return _frames.claims_frame(self.claims())
@@ -212,7 +216,7 @@ class Store:
             _documents.insert_fit(connection, record)
 
     def fits(self) -> list[FitRecord]:
-        """All fits, in the order they were written."""
+        """Return all fits, in the order they were written."""
         return self._parsed(FitRecord, "SELECT record, digest, rowid FROM fits ORDER BY rowid")
 
     def put_probe(self, record: ProbeRecord) -> None:
@@ -228,13 +232,13 @@ class Store:
             return self._parsed(ProbeRecord, "SELECT record, digest, rowid FROM probes ORDER BY rowid")
 
     def put_figure(self, figure: FigureData) -> str:
-        """Keep what a figure shows and return its digest."""
+        """Store a figure and return its digest."""
         with self._writing() as connection:
             _documents.insert_figure(connection, self._blobs, figure)
         return figure.digest
 
     def get_figure(self, digest: str) -> FigureData:
-        """What a figure shows, by its digest."""
+        """Return the figure with this digest."""
         with self._database.read() as connection:
             query = "SELECT digest, header, blob FROM figures WHERE digest = ?"
             row = connection.execute(query, (digest,)).fetchone()
@@ -248,15 +252,15 @@ class Store:
         return tuple(self.get_figure(digest) for digest in digests)
 
     def integrity_check(self) -> IntegrityReport:
-        """Read everything and compare it with its digests."""
+        """Read all records and files and compare them with their digests."""
         return inspect(self.path, self._database, self._blobs)
 
     def collect_garbage(self) -> tuple[str, ...]:
-        """Delete files that no record needs, such as those a killed writer left, and return their names."""
+        """Delete files that no record needs, such as files of a killed writer, and return their names."""
         with self._writing():
             report = self.integrity_check()
             if report.database or report.records:
-                # In a damaged store, a file that nobody seems to need may be all that is left of a record.
+                # In a damaged store, an unneeded file may be all that is left of a record.
                 raise damaged(self.path, (report.database + report.records)[0])
             for name in report.orphans:
                 self._blobs.remove(name)
@@ -264,18 +268,18 @@ class Store:
         return (*report.orphans, *leftovers)
 
     def vacuum(self) -> None:
-        """Collect garbage and give the space of deleted records back to the disk."""
+        """Collect garbage and free the disk space of deleted records."""
         self.collect_garbage()
         self._database.execute("VACUUM")
 
     def close(self) -> None:
-        """Commit what open runs have buffered and let the next writer in."""
+        """Commit the buffered rows of open runs, close the store and release the writer's lock."""
         with ExitStack() as stack:
             if self._lock:
                 stack.callback(self._lock.release)
                 self._lock = None
             stack.callback(self._database.close)
-            # One that cannot be committed does not keep the others from it.
+            # A run that cannot be committed does not prevent the commits of the others.
             for handle in self._handles.values():
                 stack.push(handle)
 

@@ -1,4 +1,4 @@
-"""A run in progress: observations go to the store as they come."""
+"""A run in progress: observations go to the store during the run."""
 
 import sqlite3
 import time
@@ -21,9 +21,9 @@ COMMIT_SECONDS = 1.0
 
 
 class RunHandle:
-    """Writes one run. Until `finish`, others see it as `interrupted` with the rows committed so far.
+    """Writes one run. Until `finish`, readers see the run as `interrupted` with the rows committed so far.
 
-    Rows are buffered and committed together, at the latest when the next one comes a second later.
+    Rows are buffered. A full buffer is committed, and so is a buffer older than a second when the next row comes.
     """
 
     def __init__(self, database: Database, blobs: Blobs, record: RunRecord) -> None:
@@ -39,16 +39,16 @@ class RunHandle:
 
     @property
     def seconds(self) -> float:
-        """Time since the run was opened."""
+        """Seconds since the run was opened."""
         return time.monotonic() - self._begun
 
     @property
     def is_open(self) -> bool:
-        """Whether more can be written."""
+        """Whether more rows can be written."""
         return self._open
 
     def append(self, step: int, values: Mapping[str, float | np.ndarray]) -> None:
-        """Add the observations taken after `step` steps: numbers, or arrays whose shape stays the same."""
+        """Add the observations after `step` steps: numbers, or arrays whose shape stays the same."""
         self._require_open()
         for name, value in values.items():
             if name == "step":
@@ -123,7 +123,7 @@ class RunHandle:
         _runs.update(connection, self._record.model_copy(update=so_far))
 
     def _flushed(self) -> None:
-        # Only now: had the transaction failed, the rows would still be here to try again.
+        # After the commit: if the transaction fails, the rows must still be here for another attempt.
         self._buffer = []
         self._committed = time.monotonic()
 
@@ -133,7 +133,7 @@ class RunHandle:
 
 
 def remove_unlinked(database: Database, blobs: Blobs, names: set[str]) -> None:
-    """Delete those of the files that no committed record needs."""
+    """Delete the given files that no committed record needs."""
     with database.read() as connection:
         gone = _runs.unlinked(connection, names)
     for name in gone:
