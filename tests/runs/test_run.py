@@ -134,7 +134,7 @@ def test_many_runs_are_each_the_run_alone_and_resume_though_some_are_over(path):
     records = runs.run_many(order, store=path, progress="off", on_record=lambda *row: rows.append(row))
     assert [r.result_digest for r in records] == [alone[i].result_digest for i in (0, 1, 3, 4, 2, 0)]
     assert len(done) < len(specs)
-    assert min(row["step"] for place, row in rows if place == 2) > 500, "the run began anew"
+    assert min(row["step"] for place, row in rows if place == 2) > 500, "the run started again"
     assert not leftovers(path)
     with Store(path) as store:
         assert len(store.run_ids()) == len(specs)

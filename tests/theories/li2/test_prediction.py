@@ -147,7 +147,7 @@ def _unseen():
 
 @pytest.mark.soak
 def test_the_unseen_runs_are_found_again():
-    """Draws the forty settings anew and trains them: what `unseen_runs.csv` holds, the epochs to a tenth."""
+    """Draws the forty settings again and trains them; epochs agree with `unseen_runs.csv` to a tenth."""
     random, specs = np.random.default_rng(2026), []
     for i in range(40):
         fraction, width = round(random.uniform(0.25, 0.95), 3), int(random.choice([64, 128, 256, 512]))

@@ -1,4 +1,4 @@
-"""How many maxima span the cross terms, by counting dimensions and by rank; and that so many reconstruct."""
+"""How many maxima span the cross terms, by counting dimensions and by rank; and that this number reconstructs."""
 
 import numpy as np
 import pytest
