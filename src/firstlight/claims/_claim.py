@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from firstlight._suggest import did_you_mean
-from firstlight.records._status import ClaimVerdict
+from firstlight.records import ClaimVerdict
 from firstlight.records._values import plain
 from firstlight.records.figure import FigureData
 

@@ -10,9 +10,8 @@ from pathlib import Path
 from firstlight import _interrupts as interrupts
 from firstlight.claims._claim import Claim, Outcome, Scale, Setting
 from firstlight.claims._needs import missing
-from firstlight.records._claim import RAISED, ClaimRecord
-from firstlight.records._facts import software_versions
-from firstlight.records._store import Store
+from firstlight.records import ClaimRecord, Store, software_versions
+from firstlight.records._claim import RAISED
 from firstlight.records.figure import FigureData
 
 

@@ -27,7 +27,7 @@ from firstlight.flow.population import (
     population_loss,
     population_value_and_grad,
 )
-from firstlight.records._spec import Loss, Optimizer, Recording, Schedule, Stop
+from firstlight.records import Loss, Optimizer, Recording, Schedule, Stop
 
 __all__ = [
     "CheckpointError",

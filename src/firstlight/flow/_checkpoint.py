@@ -17,10 +17,10 @@ from safetensors.numpy import save
 
 from firstlight._files import write_atomically
 from firstlight.flow._program import State
-from firstlight.records._layout import FileError, Form, Tensor, check_tensors, filled, read_tensors, reading
+from firstlight.records import FileError, RunStatus
+from firstlight.records._layout import Form, Tensor, check_tensors, filled, read_tensors, reading
 from firstlight.records._parsing import parse_json
 from firstlight.records._shorten import shorten
-from firstlight.records._status import RunStatus
 
 FORMAT = 1
 

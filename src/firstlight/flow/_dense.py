@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from firstlight.flow._objective import objective
 from firstlight.models import HiddenUnits, Model
-from firstlight.records._spec import Loss
+from firstlight.records import Loss
 from firstlight.tasks import DenseInputs, IndexInputs
 
 Inputs = IndexInputs | DenseInputs

@@ -17,8 +17,7 @@ from firstlight.flow._checkpoint import load_checkpoint, save_checkpoint
 from firstlight.flow._program import Compiled, Data, Plan, Programs, State
 from firstlight.flow._progress import Reporter
 from firstlight.flow._trajectory import LaneResult
-from firstlight.records._spec import Recording, Stop
-from firstlight.records._status import RunStatus
+from firstlight.records import Recording, RunStatus, Stop
 from firstlight.records._steps import RecordedSteps
 
 _CHUNK_SECONDS = 0.5  # longest time between two checks for Ctrl-C and updates of the progress bar

@@ -18,7 +18,7 @@ from firstlight.flow._program import Data, Plan, State, initial_state
 from firstlight.flow._progress import Reporter
 from firstlight.flow.population import population_is_cheaper
 from firstlight.models import Model
-from firstlight.records._spec import Loss, Optimizer
+from firstlight.records import Loss, Optimizer
 from firstlight.tasks import IndexInputs, Split, Task
 
 Method = Literal["auto", "dense", "gram"]

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from firstlight.records._spec import Loss
+from firstlight.records import Loss
 
 
 def target_matrix(

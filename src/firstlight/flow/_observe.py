@@ -12,7 +12,7 @@ from firstlight.flow import _dense
 from firstlight.flow._objective import accuracy, objective
 from firstlight.groups import Group
 from firstlight.models import named_parameters
-from firstlight.records._spec import Loss
+from firstlight.records import Loss
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from optax.contrib import muon
 
 from firstlight.models import named_parameters
-from firstlight.records._spec import Optimizer, Schedule
+from firstlight.records import Optimizer, Schedule
 
 
 class Rates(NamedTuple):

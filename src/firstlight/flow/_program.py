@@ -20,7 +20,7 @@ from firstlight.flow import _dense, _optimizer
 from firstlight.flow._objective import objective
 from firstlight.flow._observe import Context, Observable, TaskFacts
 from firstlight.flow.population import population_value_and_grad
-from firstlight.records._spec import Loss, Optimizer
+from firstlight.records import Loss, Optimizer
 
 
 class State(NamedTuple):

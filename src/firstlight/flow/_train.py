@@ -20,7 +20,7 @@ from firstlight.flow._program import Plan, programs
 from firstlight.flow._progress import ProgressOption, Reporter
 from firstlight.flow._trajectory import LaneResult, Trajectory
 from firstlight.models import Model
-from firstlight.records._spec import Loss, Optimizer, Recording, Stop
+from firstlight.records import Loss, Optimizer, Recording, Stop
 from firstlight.tasks import Split
 
 Precision = Literal["float32", "float64"]

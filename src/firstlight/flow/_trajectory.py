@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from firstlight.records._status import RunStatus
+from firstlight.records import RunStatus
 
 _WORST_LAST: tuple[RunStatus, ...] = ("finished", "interrupted", "diverged", "failed")
 

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from firstlight.records import ClaimRecord, FigureData
-from firstlight.records._status import ClaimVerdict
+from firstlight.records import ClaimRecord, ClaimVerdict, FigureData
 from firstlight.report._format import Quantity, machine_text, quantities
 
 

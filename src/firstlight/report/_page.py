@@ -125,7 +125,7 @@ def _anchored(views: Sequence[_View], names: Sequence[str]) -> tuple[_View, ...]
 
 
 def _registered_papers() -> dict[str, str]:
-    from firstlight.claims._registry import PAPERS
+    from firstlight.claims import PAPERS
 
     return {paper.key: paper.title for paper in PAPERS}
 

@@ -4,10 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from firstlight.records import FigureData, RunRecord, run_title
-from firstlight.records._specfile import dump_toml
-from firstlight.records._status import RunStatus
-from firstlight.records._theory_verdict import Agreement
+from firstlight.records import Agreement, FigureData, RunRecord, RunStatus, dump_toml, run_title
 from firstlight.report._format import duration, machine_text, text_of
 
 _ENDINGS = {

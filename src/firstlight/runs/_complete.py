@@ -3,8 +3,7 @@
 from typing import Any
 
 from firstlight.flow import Lens
-from firstlight.records import FigureData, RunRecord, TheoryVerdict, figure
-from firstlight.records._titles import task_title
+from firstlight.records import FigureData, RunRecord, TheoryVerdict, figure, task_title
 from firstlight.runs._lenses import lenses
 from firstlight.runs._summary import first_step, summarise
 

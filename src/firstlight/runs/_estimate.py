@@ -17,9 +17,8 @@ import numpy as np
 from firstlight import groups, models, tasks
 from firstlight._threads import one_blas_thread
 from firstlight.flow.population import population_is_cheaper
-from firstlight.records import GroupTask, ParityTask, RunSpec
+from firstlight.records import GroupTask, ParityTask, RunSpec, TwoLayerModel
 from firstlight.records._base import Frozen
-from firstlight.records._spec import TwoLayerModel
 from firstlight.runs._arrays import array_shapes
 
 _FLOAT = 4  # runs train in float32

@@ -2,9 +2,8 @@
 
 import os
 
-from firstlight.records import ParityTask, RunSpec, SpecError
+from firstlight.records import ParityTask, RunSpec, SpecError, TwoLayerModel
 from firstlight.records._room import available_memory, free_disk
-from firstlight.records._spec import TwoLayerModel
 from firstlight.runs._estimate import Estimate, estimate
 
 MOST_ROWS = 1_000_000

@@ -12,8 +12,17 @@ import jax.numpy as jnp
 import numpy as np
 
 from firstlight import flow, groups, models, tasks
-from firstlight.records import ArraysTask, GroupTask, ParityTask, RunSpec, SpecError, digest_arrays, run_id
-from firstlight.records._spec import ModelSpec, TwoLayerModel
+from firstlight.records import (
+    ArraysTask,
+    GroupTask,
+    ParityTask,
+    RunSpec,
+    SpecError,
+    TwoLayerModel,
+    digest_arrays,
+    run_id,
+)
+from firstlight.records._spec import ModelSpec
 from firstlight.runs._arrays import find_arrays
 from firstlight.runs._lenses import observables, select_lenses
 from firstlight.runs._limits import check_sizes

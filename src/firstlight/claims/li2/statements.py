@@ -2,7 +2,7 @@
 
 from firstlight.claims._claim import Claim, Scale
 from firstlight.claims.li2 import tolerances
-from firstlight.records._status import ClaimVerdict
+from firstlight.records import ClaimVerdict
 
 _NOT_AT_QUICK_SCALE: dict[Scale, ClaimVerdict] = {"quick": "inconclusive", "paper": "holds"}
 _SHARE_OF_SEEDS = "a share of seeds against one half; fractions are spaced by 10 % and more"

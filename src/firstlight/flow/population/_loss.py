@@ -13,7 +13,7 @@ from firstlight.flow.population._anova import Anova, anova
 from firstlight.flow.population._convolution import convolve, correlate_left, correlate_right
 from firstlight.flow.population._interaction import interaction
 from firstlight.groups import Group
-from firstlight.records._spec import Loss
+from firstlight.records import Loss
 
 
 class _Forward(NamedTuple):

@@ -6,8 +6,7 @@ import numpy as np
 
 from firstlight import groups, runs
 from firstlight.claims._claim import Outcome, Setting
-from firstlight.records import figure
-from firstlight.records._status import ClaimVerdict
+from firstlight.records import ClaimVerdict, figure
 from firstlight.sweeps import SweepResult, run_sweep, sweep_from_mapping
 from firstlight.theories import li2
 

@@ -16,8 +16,7 @@ from firstlight.claims.li2.tolerances import (
     PURITY_GAP,
     PURITY_OVER_RANDOM,
 )
-from firstlight.records import RunSpec, figure
-from firstlight.records._status import ClaimVerdict
+from firstlight.records import ClaimVerdict, RunSpec, figure
 
 
 def _compute(setting: Setting, specs, keep_weights: bool = False):
