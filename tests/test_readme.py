@@ -24,7 +24,7 @@ def test_links_lead_to_files() -> None:
 
 def test_the_examples_run() -> None:
     network, digits, probe, staircase = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
-    for large, small in ("Z71", "Z7"), ("142", "14"), ("2048", "32"), ("outputs=71", "outputs=7"), ("180", "3"):
+    for large, small in ("Z71", "Z7"), ("2048", "32"), ("180", "3"):
         network = network.replace(large, small)
     scope: dict = {}
     for example in (network, digits, probe, staircase):

@@ -134,9 +134,9 @@ def test_a_diverging_run_says_when_and_keeps_the_last_finite_weights() -> None:
         assert 0 < lane.step < 60
         assert "the loss was not finite at step" in lane.message
         split = _split(lane.seed)
-        kept = flow.objective(flow.outputs(lane.model, split.train_inputs), split.train_targets, Loss())
-        assert np.isfinite(kept)
-        assert kept > lane.frame["train_loss"].iloc[0]
+        last_loss = flow.objective(flow.outputs(lane.model, split.train_inputs), split.train_targets, Loss())
+        assert np.isfinite(last_loss)
+        assert last_loss > lane.frame["train_loss"].iloc[0]
         assert np.isfinite(lane.frame["train_loss"]).all()
 
 

@@ -170,9 +170,9 @@ def test_abelian_tables_are_decomposed(moduli):
     table = np.empty_like(base.table)
     table[np.ix_(relabel, relabel)] = relabel[base.table]
     group = from_table(table)
-    found = group.abelian_moduli
-    assert all(a % b == 0 for a, b in pairwise(found))
-    grid = product(*map(cyclic, found))
+    invariant_factors = group.abelian_moduli
+    assert all(a % b == 0 for a, b in pairwise(invariant_factors))
+    grid = product(*map(cyclic, invariant_factors))
     elements = group.abelian_elements
     np.testing.assert_array_equal(table[np.ix_(elements, elements)], elements[grid.table])
 

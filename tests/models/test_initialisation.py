@@ -61,8 +61,8 @@ def test_uniform_fan_in_is_the_default_of_a_torch_linear_layer():
 
 def test_scale_multiplies_everything_and_biases_leave_the_weights_alone():
     key = jax.random.key(0)
-    one, small = (TwoLayer.init(key, 4, 5, 3, scale=scale, bias=True) for scale in (1.0, 1e-20))
-    for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(small), strict=True):
+    unit, small = (TwoLayer.init(key, 4, 5, 3, scale=scale, bias=True) for scale in (1.0, 1e-20))
+    for a, b in zip(jax.tree.leaves(unit), jax.tree.leaves(small), strict=True):
         np.testing.assert_allclose(
             b, 1e-20 * np.asarray(a), rtol=0, atol=1e-20 * rounding(np.abs(a).max(), dtype=b.dtype)
         )

@@ -9,10 +9,10 @@ from jaxtyping import Complex, Int
 def cyclic_decomposition(
     table: Int[np.ndarray, "M M"], identity: int, element_orders: Int[np.ndarray, " M"]
 ) -> tuple[tuple[int, ...], Int[np.ndarray, " M"]]:
-    """Invariant factors n₁ ⋮ n₂ ⋮ … of an Abelian group and the element at each C-order coordinate.
+    """Return the invariant factors n₁ ⋮ n₂ ⋮ … of an Abelian group and the element at each C-order coordinate.
 
-    With the subgroup H split off so far, an element whose order modulo H is largest and equals its own order
-    generates the next cyclic factor: G = H ⊕ K and such an element has the exponent of K as its order.
+    Let H be the subgroup split off so far, and G = H ⊕ K. An element whose order modulo H is largest and equals its
+    own order generates the next cyclic factor: its order is the exponent of K.
     """
     order = len(table)
     each = np.arange(order)
@@ -36,7 +36,7 @@ def cyclic_decomposition(
 
 
 def phases(moduli: tuple[int, ...]) -> Int[np.ndarray, "M M"]:
-    """E Σ_j k_j x_j / n_j mod E, E = lcm(n_j): frequencies k in rows, coordinates x in columns, C order."""
+    """Return E Σ_j k_j x_j / n_j mod E, E = lcm(n_j): frequencies k in rows, coordinates x in columns, C order."""
     exponent = math.lcm(*moduli)
     x = np.indices(moduli).reshape(len(moduli), -1)
     k = x * (exponent // np.array(moduli))[:, None]
@@ -44,6 +44,6 @@ def phases(moduli: tuple[int, ...]) -> Int[np.ndarray, "M M"]:
 
 
 def characters(moduli: tuple[int, ...]) -> Complex[np.ndarray, "M M"]:
-    """χ_k(x) = exp(2πi Σ_j k_j x_j / n_j), frequencies in rows, coordinates in columns, both in C order."""
+    """Return χ_k(x) = exp(2πi Σ_j k_j x_j / n_j), frequencies in rows, coordinates in columns, both in C order."""
     exponent = math.lcm(*moduli)
     return np.exp(2j * np.pi * np.arange(exponent) / exponent)[phases(moduli)]

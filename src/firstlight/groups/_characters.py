@@ -9,12 +9,12 @@ _ATTEMPTS = 16
 
 
 def burnside_characters(group: Group) -> Complex[np.ndarray, "r r"]:
-    """The irreducible characters (rows, in no particular order) on the conjugacy classes (columns).
+    """Return the irreducible characters (rows, in no particular order) on the conjugacy classes (columns).
 
     Convolutions with class functions commute, and the irreducible characters are their common eigenvectors.
-    We diagonalise one, with a random x(g⁻¹) = conj x(g), whose eigenvalues (1/d) Σ_g x(g) conj χ(g) differ
-    almost surely, and then snap: the eigenvalues of ρ(g) are roots of unity, so their multiplicities are
-    integers and the characters come out exact to rounding.
+    This function diagonalises the convolution with a random x(g⁻¹) = conj x(g), whose eigenvalues
+    (1/d) Σ_g x(g) conj χ(g) differ almost surely. The eigenvalues of ρ(g) are roots of unity with integer
+    multiplicities; rounding the multiplicities makes the characters exact to rounding error.
 
     References:
         J. D. Dixon, High speed computation of group characters, Numer. Math. 10 (1967).
@@ -38,7 +38,7 @@ def burnside_characters(group: Group) -> Complex[np.ndarray, "r r"]:
 
 
 def frobenius_schur(group: Group, character: Complex[np.ndarray, " M"]) -> int:
-    """The Frobenius–Schur indicator (1/M) Σ_g χ(g²) ∈ {1, 0, −1}: real, complex, quaternionic."""
+    """Return the Frobenius–Schur indicator (1/M) Σ_g χ(g²) ∈ {1, 0, −1}: real, complex, quaternionic."""
     return round(float(character[np.diagonal(group.table)].mean().real))
 
 
@@ -48,7 +48,7 @@ def _convolution_matrix(
     representatives: Int[np.ndarray, " r"],
     sizes: Int[np.ndarray, " r"],
 ) -> Complex[np.ndarray, "r r"]:
-    """Convolution with x in the orthonormal basis 1_C/√|C| of class functions."""
+    """Return the convolution with x in the orthonormal basis 1_C/√|C| of class functions."""
     r = len(sizes)
     # values[e, g] = x(h_e g⁻¹); summing over g in a class D gives (x ∗ 1_D)(h_e).
     values = x[group.class_of[group.table[np.ix_(representatives, group.inverse)]]]
@@ -58,7 +58,7 @@ def _convolution_matrix(
 
 
 def _power_classes(group: Group, representatives: Int[np.ndarray, " r"]) -> list[np.ndarray]:
-    """For each class, the classes of g⁰, g¹, …, g^{o−1}, with g its representative and o its order."""
+    """Return for each class the classes of g⁰, g¹, …, g^{o−1}, with g its representative and o its order."""
     result = []
     for g in representatives:
         powers = [group.identity]
@@ -71,7 +71,7 @@ def _power_classes(group: Group, representatives: Int[np.ndarray, " r"]) -> list
 def _snapped(
     approximate: Complex[np.ndarray, "r r"], power_classes: list[np.ndarray]
 ) -> Complex[np.ndarray, "r r"] | None:
-    """χ(g) = Σ_k m_k ζ^k with integers m_k = (1/o) Σ_j χ(g^j) ζ^{−jk}; None if these are not integers."""
+    """Return χ(g) = Σ_k m_k ζ^k with integers m_k = (1/o) Σ_j χ(g^j) ζ^{−jk}; None if these are not integers."""
     exact = np.empty_like(approximate)
     for c, powers in enumerate(power_classes):
         multiplicities = np.fft.fft(approximate[:, powers], norm="forward")

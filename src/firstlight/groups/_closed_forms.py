@@ -15,7 +15,7 @@ LabelledMatrices = list[tuple[str, np.ndarray]]
 
 
 def abelian_irreps(group: Group) -> LabelledMatrices:
-    """The characters of an Abelian group, labelled by their frequencies along `abelian_moduli`."""
+    """Return the characters of an Abelian group, labelled by their frequencies along `abelian_moduli`."""
     moduli = group.abelian_moduli
     values = np.empty((group.order, group.order), dtype=complex)
     values[:, group.abelian_elements] = characters(moduli)
@@ -25,7 +25,7 @@ def abelian_irreps(group: Group) -> LabelledMatrices:
 
 
 def metacyclic_irreps(n: int, m: int, u: int, t: int) -> LabelledMatrices:
-    """Irreps of ⟨a, x | aⁿ = 1, x^m = a^t, x a x⁻¹ = a^u⟩ with elements a^i x^e at index i + n e.
+    """Return the irreps of ⟨a, x | aⁿ = 1, x^m = a^t, x a x⁻¹ = a^u⟩ with elements a^i x^e at index i + n e.
 
     Each is induced from a character a ↦ ω^k, x^ℓ ↦ λ of ⟨a, x^ℓ⟩, where ω = e^{2πi/n}, ℓ is the size of the
     orbit of k under multiplication by u and λ^{m/ℓ} = ω^{kt}: on the basis x^j ⊗ 1, j < ℓ, a is
@@ -52,7 +52,7 @@ def metacyclic_irreps(n: int, m: int, u: int, t: int) -> LabelledMatrices:
 
 
 def product_irreps(factors: tuple[Group, ...]) -> LabelledMatrices:
-    """ρ₁ ⊗ … ⊗ ρ_r over all choices of one irrep per factor, elements in C order."""
+    """Return ρ₁ ⊗ … ⊗ ρ_r for all choices of an irrep per factor, elements in C order."""
     result: LabelledMatrices = [("", np.ones((1, 1, 1), dtype=complex))]
     for group in factors:
         result = [
@@ -64,13 +64,13 @@ def product_irreps(factors: tuple[Group, ...]) -> LabelledMatrices:
 
 
 def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """(g, h) ↦ a(g) ⊗ b(h)."""
+    """Return (g, h) ↦ a(g) ⊗ b(h)."""
     rows, cols = len(a) * len(b), a.shape[-1] * b.shape[-1]
     return np.einsum("gij,hkl->ghikjl", a, b).reshape(rows, cols, cols)
 
 
 def symmetric_irreps(permutations: Int[np.ndarray, "M n"]) -> LabelledMatrices:
-    """Young's orthogonal form of S_n, one irrep per partition; permutations in lexicographic order.
+    """Return Young's orthogonal form of S_n, an irrep per partition; permutations in lexicographic order.
 
     On standard tableaux T, the transposition s_i of i and i+1 acts by 1/r on the diagonal and √(1 − 1/r²)
     between T and s_i T, where r is the content (column − row) of i+1 minus that of i.
@@ -80,7 +80,7 @@ def symmetric_irreps(permutations: Int[np.ndarray, "M n"]) -> LabelledMatrices:
     """
     n = permutations.shape[1]
     index = {tuple(p): g for g, p in enumerate(permutations.tolist())}
-    # g = s_i g' where g' swaps the values i, i+1 of g back into order, and so comes earlier in the list.
+    # g = s_i g', where g' has the values i, i+1 of g in order and therefore comes earlier in the list.
     steps: list[tuple[int, int]] = []
     for p in list(index)[1:]:
         place = np.argsort(p)
@@ -116,7 +116,7 @@ def _young_transpositions(shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _standard_tableaux(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
-    """Each tableau as the row of 0, the row of 1, …: words in which row r is never used more than row r−1."""
+    """Yield each tableau as the row of 0, the row of 1, …: words that never use row r more often than row r−1."""
 
     def grow(word: tuple[int, ...], used: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
         if used == shape:

@@ -1,4 +1,4 @@
-"""Real functions on a group split into real isotypic components, conjugate pairs of irreps merged."""
+"""Real isotypic components of the functions on a group; conjugate pairs of irreps are merged."""
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -8,7 +8,7 @@ from firstlight.groups._irrep import Irrep, RealComponent
 
 
 def real_components(group: Group) -> tuple[tuple[RealComponent, ...], Float[np.ndarray, "M M"]]:
-    """The components in the order of their first irrep, and their bases side by side; see `Group`."""
+    """Return the components in the order of their first irrep, and their bases side by side; see `Group`."""
     chosen = [rho for rho in group.irreps() if rho.index <= rho.conjugate]
     basis = np.hstack([_basis(rho) for rho in chosen])
     basis.setflags(write=False)
@@ -27,13 +27,13 @@ def real_components(group: Group) -> tuple[tuple[RealComponent, ...], Float[np.n
 def isotypic_energies(
     group: Group, f: Shaped[np.ndarray, "*batch M"], *, normalised: bool = False
 ) -> Float[np.ndarray, "*batch C"]:
-    """‖P_c f‖² for every real component c and every function in the last axis; they sum to ‖f‖².
+    """Return ‖P_c f‖² for every real component c and every function in the last axis; the sum over c is ‖f‖².
 
     **Arguments:**
 
     - `group`: of order M, with C real components.
     - `f`: (…, M) functions on the group, such as weights of neurons.
-    - `normalised`: divide by ‖f‖², so that they sum to one (all zero where f = 0).
+    - `normalised`: whether to divide by ‖f‖², so that the energies sum to 1 (all are 0 for f = 0).
 
     >>> import numpy as np
     >>> from firstlight.groups import cyclic
@@ -51,9 +51,9 @@ def isotypic_energies(
 
 
 def _basis(rho: Irrep) -> Float[np.ndarray, "M size"]:
-    """Entries of ρ, orthonormal by Schur: √(d/M) ρ_ij, or √(2d/M) (Re ρ_ij, Im ρ_ij).
+    """Return the entries of ρ, orthonormal by Schur: √(d/M) ρ_ij, or √(2d/M) (Re ρ_ij, Im ρ_ij).
 
-    In the form ((A, −B̄), (B, Ā)) of a quaternionic irrep the second half of the columns repeats the first.
+    In the form ((A, −B̄), (B, Ā)) of a quaternionic irrep, the second half of the columns repeats the first.
     """
     order, d, _ = rho.matrices.shape
     if rho.kind == "real":

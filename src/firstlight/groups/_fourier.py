@@ -11,7 +11,7 @@ Blocks = tuple[Complex[np.ndarray, "..."], ...]
 
 
 def fourier(group: Group, f: Shaped[np.ndarray, "*batch M"]) -> Blocks:
-    """f̂(ρ) = Σ_g f(g) ρ(g)* for every irrep ρ, in the order of `group.irreps()`.
+    """Return f̂(ρ) = Σ_g f(g) ρ(g)* for every irrep ρ, in the order of `group.irreps()`.
 
     On a cyclic group this is `np.fft.fft`, and for any Abelian group it is computed by FFT. With this
     convention Σ_g |f(g)|² = (1/M) Σ_ρ d_ρ ‖f̂(ρ)‖² (Plancherel) and (a ∗ b)^(ρ) = b̂(ρ) â(ρ).
@@ -42,7 +42,7 @@ def fourier(group: Group, f: Shaped[np.ndarray, "*batch M"]) -> Blocks:
 
 
 def inverse_fourier(group: Group, fhat: Sequence[Shaped[np.ndarray, "..."]]) -> Complex[np.ndarray, "*batch M"]:
-    """f(g) = (1/M) Σ_ρ d_ρ tr(f̂(ρ) ρ(g)), the inverse of `fourier`.
+    """Return f(g) = (1/M) Σ_ρ d_ρ tr(f̂(ρ) ρ(g)), the inverse of `fourier`.
 
     **Arguments:**
 
@@ -61,7 +61,7 @@ def inverse_fourier(group: Group, fhat: Sequence[Shaped[np.ndarray, "..."]]) -> 
     if shapes != wanted:
         raise ValueError(
             f"a Fourier transform on {group.name} is one block per irrep, of shapes {wanted}, got {shapes}; "
-            "pass what fourier(group, f) returns"
+            "pass the result of fourier(group, f)"
         )
     if group.is_abelian:
         spectrum = np.stack([np.asarray(block)[..., 0, 0] for block in fhat], axis=-1)
@@ -79,9 +79,9 @@ def inverse_fourier(group: Group, fhat: Sequence[Shaped[np.ndarray, "..."]]) -> 
 def convolve(
     group: Group, a: Shaped[np.ndarray, "*a M"], b: Shaped[np.ndarray, "*b M"]
 ) -> Shaped[np.ndarray, "*batch M"]:
-    """(a ∗ b)(h) = Σ_g a(g) b(g⁻¹h), for functions in the last axis; leading axes broadcast.
+    """Return (a ∗ b)(h) = Σ_g a(g) b(g⁻¹h), for functions in the last axis; leading axes broadcast.
 
-    By FFT on Abelian groups, by products of Fourier blocks elsewhere: O(M²) for a pair either way at most.
+    Computed by FFT for an Abelian group, else by products of Fourier blocks: at most O(M²) for a pair.
 
     >>> import numpy as np
     >>> from firstlight.groups import cyclic
@@ -112,7 +112,7 @@ def _ifft(group: Group, spectrum: np.ndarray) -> np.ndarray:
 
 
 def _frequencies(group: Group) -> np.ndarray:
-    """The C-order frequency of each irrep of an Abelian group; k_j/n_j is its angle at the j-th generator."""
+    """Return the C-order frequency of each irrep of an Abelian group; k_j/n_j is its angle at the j-th generator."""
     moduli = np.array(group.abelian_moduli)
     units = np.minimum(np.eye(len(moduli), dtype=int), moduli - 1)
     generators = group.abelian_elements[np.ravel_multi_index(tuple(units), group.abelian_moduli)]

@@ -1,4 +1,4 @@
-"""The values of representation theory: a complex irrep, and a real isotypic component."""
+"""A complex irrep, and a real isotypic component."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -37,7 +37,7 @@ class Irrep:
 
     @property
     def dim(self) -> int:
-        """d."""
+        """The dimension d."""
         return self.matrices.shape[-1]
 
     @property
@@ -63,14 +63,14 @@ class Irrep:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RealComponent:
-    """The real functions on the group spanned by the matrix entries of one real irrep.
+    """The real functions on the group spanned by the matrix entries of a real irrep.
 
     **Arguments:**
 
-    - `label`: that of the irrep, or of both of a conjugate pair.
+    - `label`: label of the irrep, or of both irreps of a conjugate pair.
     - `kind`: kind of the complex irrep ρ.
     - `dim`: d, the dimension of ρ.
-    - `irreps`: where ρ (and ρ̄, if different) stand in `group.irreps()`.
+    - `irreps`: the places of ρ (and ρ̄, if different) in `group.irreps()`.
     - `columns`: the component's columns in `group.real_basis()`.
     - `basis`: (M, size) orthonormal columns; size = d² (real, quaternionic) or 2d² (complex).
 
@@ -102,11 +102,11 @@ class RealComponent:
         return self.basis @ self.basis.T
 
     def project(self, f: Shaped[np.ndarray, "*batch M"]) -> Shaped[np.ndarray, "*batch M"]:
-        """P f for functions in the last axis."""
+        """Return P f for functions in the last axis."""
         return (f @ self.basis) @ self.basis.T
 
     def energy(self, f: Shaped[np.ndarray, "*batch M"]) -> Shaped[np.ndarray, "*batch"]:
-        """‖P f‖² for functions in the last axis.
+        """Return ‖P f‖² for functions in the last axis.
 
         >>> import numpy as np
         >>> from firstlight.groups import cyclic

@@ -1,4 +1,4 @@
-"""Every complex irrep of a finite group: by a closed form where one is known, else from the table alone."""
+"""All complex irreps of a finite group, by a closed form if there is one, else from the table."""
 
 import numpy as np
 from jaxtyping import Complex
@@ -14,19 +14,19 @@ _KINDS: dict[int, Kind] = {1: "real", 0: "complex", -1: "quaternionic"}
 
 
 def all_irreps(group: Group) -> tuple[Irrep, ...]:
-    """All complex irreps of the group in canonical order; see `Group.irreps`."""
+    """Return all complex irreps of the group in canonical order; see `Group.irreps`."""
     if group.is_abelian:
-        found = abelian_irreps(group)
+        labelled = abelian_irreps(group)
     elif group.closed_form is not None:
-        found = list(group.closed_form())
+        labelled = list(group.closed_form())
     else:
-        found = _split_all(group)
-    found.sort(key=lambda pair: _sort_key(group, np.einsum("gii->g", pair[1])))
-    labels = _labels(found)
-    characters = np.array([np.einsum("gii->g", matrices) for _, matrices in found])
+        labelled = _split_all(group)
+    labelled.sort(key=lambda pair: _sort_key(group, np.einsum("gii->g", pair[1])))
+    labels = _labels(labelled)
+    characters = np.array([np.einsum("gii->g", matrices) for _, matrices in labelled])
     conjugates = np.rint(np.real(characters @ characters.T) / group.order).argmax(axis=1).tolist()
     result: list[Irrep] = []
-    for i, (_, matrices) in enumerate(found):
+    for i, (_, matrices) in enumerate(labelled):
         kind = _KINDS[frobenius_schur(group, characters[i])]
         if kind == "real":
             matrices = real_matrices(matrices)
@@ -43,7 +43,7 @@ def all_irreps(group: Group) -> tuple[Irrep, ...]:
 
 
 def character_table(group: Group) -> Complex[np.ndarray, "r r"]:
-    """χ_ρ(C), irreps in the order of `group.irreps()` (rows), classes in that of `group.classes` (columns).
+    """Return χ_ρ(C) with rows in the order of `group.irreps()` and columns in the order of `group.classes`.
 
     >>> from firstlight.groups import symmetric
     >>> character_table(symmetric(3)).real.round(12) + 0.0
@@ -56,7 +56,7 @@ def character_table(group: Group) -> Complex[np.ndarray, "r r"]:
 
 
 def isotypic_projector(irrep: Irrep) -> Complex[np.ndarray, "M M"]:
-    """The orthogonal projector P[g, h] = (d/M) χ(g h⁻¹) of functions on the group onto the entries of ρ.
+    """Return the orthogonal projector P[g, h] = (d/M) χ(g h⁻¹) of functions on the group onto the entries of ρ.
 
     (P f)(g) = (d/M) tr(f̂(ρ) ρ(g)), the part of f that the inverse Fourier transform builds from ρ.
 
@@ -70,7 +70,7 @@ def isotypic_projector(irrep: Irrep) -> Complex[np.ndarray, "M M"]:
 
 
 def _split_all(group: Group) -> LabelledMatrices:
-    found: LabelledMatrices = []
+    labelled: LabelledMatrices = []
     done: list[np.ndarray] = []
     for values in burnside_characters(group):
         character = values[group.class_of]
@@ -78,17 +78,17 @@ def _split_all(group: Group) -> LabelledMatrices:
             continue
         indicator = frobenius_schur(group, character)
         matrices = split_irrep(group, character, real=indicator == 1)
-        found.append(("", matrices))
+        labelled.append(("", matrices))
         if indicator == 0:
             done.append(character)
-            found.append(("", matrices.conj()))
-    return found
+            labelled.append(("", matrices.conj()))
+    return labelled
 
 
 def _sort_key(group: Group, character: Complex[np.ndarray, " M"]) -> tuple:
-    """Dimension, then for d = 1 the frequency at each generator, the last first; for d > 1 the character.
+    """Return the dimension, then for d = 1 the frequencies at the generators in reverse order, else the character.
 
-    On Z_{n₁}×…×Z_{n_r} in C order the last generator is that of the first factor, hence FFT order.
+    On Z_{n₁}×…×Z_{n_r} in C order the last generator is that of the first factor, which gives FFT order.
     """
     d = round(float(character[group.identity].real))
     if d == 1:
@@ -98,11 +98,11 @@ def _sort_key(group: Group, character: Complex[np.ndarray, " M"]) -> tuple:
     return d, tuple(np.stack([-np.real(values), -np.imag(values)], axis=1).round(6).ravel().tolist())
 
 
-def _labels(found: LabelledMatrices) -> list[str]:
-    """The given labels; for the others the dimension and a letter (1a, 1b, 3a, …), as in the Atlas."""
+def _labels(labelled: LabelledMatrices) -> list[str]:
+    """Return the given labels, or the dimension and a letter (1a, 1b, 3a, …), as in the Atlas."""
     seen: dict[int, int] = {}
     labels = []
-    for label, matrices in found:
+    for label, matrices in labelled:
         d = matrices.shape[-1]
         seen[d] = seen.get(d, 0) + 1
         labels.append(label or f"{d}{_letters(seen[d])}")
@@ -110,6 +110,6 @@ def _labels(found: LabelledMatrices) -> list[str]:
 
 
 def _letters(n: int) -> str:
-    """a, b, …, z, aa, ab, … for 1, 2, …"""
+    """Return a, b, …, z, aa, ab, … for 1, 2, …"""
     head, last = divmod(n - 1, 26)
     return (_letters(head) if head else "") + chr(ord("a") + last)

@@ -1,4 +1,4 @@
-"""When a table is a group: each law is checked, and a failure names the elements that break it."""
+"""Checks of the group laws on a Cayley table; an error names the elements that break the law."""
 
 from numbers import Integral
 
@@ -9,7 +9,7 @@ MAX_ORDER = 5040  # |S7|: a table of 25 million entries
 
 
 def whole_numbers(values: object, what: str, entry: str = "entry ") -> Int[np.ndarray, "..."]:
-    """The values as integers, refused unless they are whole numbers; `what` says what they are.
+    """Return the values as integers; raise ValueError, which names them `what`, unless they are whole numbers.
 
     >>> whole_numbers([1.0, 2.0], "a permutation")
     array([1, 2])
@@ -26,18 +26,18 @@ def whole_numbers(values: object, what: str, entry: str = "entry ") -> Int[np.nd
     if len(broken):
         at = tuple(broken[0].tolist())
         raise ValueError(f"{what} holds whole numbers only, counted from 0, but {entry}{list(at)} = {array[at]}")
-    return np.clip(array.astype(float), -1e9, 1e9).astype(np.intp)  # out of range either way
+    return np.clip(array.astype(float), -1e9, 1e9).astype(np.intp)  # outside the range of a table in any case
 
 
 def whole_table(table: object) -> Int[np.ndarray, "..."]:
-    """The entries of a Cayley table, which is square, as indices of its elements."""
+    """Return a square Cayley table as indices of its elements; raise ValueError otherwise."""
     whole = whole_numbers(table, "a Cayley table", "table")
     check_entries(whole)
     return whole
 
 
 def whole_number(n: object, what: str) -> int:
-    """The number as an int, refused unless it is one; `what` says what it counts.
+    """Return the number as an int; raise ValueError, which names it `what`, unless it is a whole number.
 
     >>> whole_number(np.int64(5), "cyclic(n)")
     5
@@ -48,7 +48,7 @@ def whole_number(n: object, what: str) -> int:
 
 
 def check_order(order: int, name: str) -> int:
-    """The order, refused where the Cayley table would not fit in memory, before anything is allocated."""
+    """Return the order; raise ValueError if the Cayley table would be too large, before any allocation."""
     if order > MAX_ORDER:
         shown = str(order) if order < 10**12 else "over 10^12"
         raise ValueError(f"{name} has order {shown}, but Cayley tables stop at order {MAX_ORDER}; use a smaller group")
@@ -69,7 +69,7 @@ def check_table(table: Int[np.ndarray, "..."]) -> int:
 
 
 def generating_set(table: Int[np.ndarray, "M M"], identity: int) -> tuple[int, ...]:
-    """The greedy generating set: each next generator is the smallest element not generated so far."""
+    """Return the greedy generating set: each generator is the smallest element not generated so far."""
     generators: list[int] = []
     inside = np.zeros(len(table), dtype=bool)
     inside[identity] = True

@@ -1,4 +1,4 @@
-"""The order of every named group from its parameter, checked, before any table is made."""
+"""The order of every named group from its parameter, checked without building a table."""
 
 import math
 from collections.abc import Callable
@@ -7,32 +7,32 @@ from firstlight.groups._laws import check_order, whole_number
 
 
 def cyclic_order(n: int) -> int:
-    """|Z_n| = n."""
+    """Return |Z_n| = n."""
     return check_order(_at_least(n, 1, "cyclic(n)"), f"Z{n}")
 
 
 def dihedral_order(n: int) -> int:
-    """|D_n| = 2n."""
+    """Return |D_n| = 2n."""
     return check_order(2 * _at_least(n, 1, "dihedral(n)"), f"D{n}")
 
 
 def dicyclic_order(n: int) -> int:
-    """|Dic_n| = 4n."""
+    """Return |Dic_n| = 4n."""
     return check_order(4 * _at_least(n, 1, "dicyclic(n)"), f"Dic{n}")
 
 
 def symmetric_order(n: int) -> int:
-    """|S_n| = n!."""
+    """Return |S_n| = n!."""
     return check_order(math.factorial(min(_at_least(n, 1, "symmetric(n)"), 20)), f"S{n}")
 
 
 def alternating_order(n: int) -> int:
-    """|A_n| = n!/2, and 1 for n = 1."""
+    """Return |A_n| = n!/2, and 1 for n = 1."""
     return check_order(max(math.factorial(min(_at_least(n, 1, "alternating(n)"), 20)) // 2, 1), f"A{n}")
 
 
 def sl2_order(p: int) -> int:
-    """|SL₂(p)| = p(p² − 1)."""
+    """Return |SL₂(p)| = p(p² − 1)."""
     whole_number(p, "sl2(p)")
     order = check_order(p * (p * p - 1), f"SL2({p})")
     if not is_prime(p):
@@ -41,20 +41,20 @@ def sl2_order(p: int) -> int:
 
 
 def quaternion_order(order: int) -> int:
-    """|Q_4n| = 4n."""
+    """Return |Q_4n| = 4n."""
     if order % 4 or order < 8:
         raise ValueError(f"Q{order}: generalised quaternion groups have order 4n with n ≥ 2, such as Q8 or Q16")
     return check_order(order, f"Q{order}")
 
 
 def frobenius_order(order: int) -> int:
-    """|F_pq| = pq."""
+    """Return |F_pq| = pq."""
     p, q = frobenius_factors(order)
     return p * q
 
 
 def frobenius_factors(order: int) -> tuple[int, int]:
-    """The largest prime p with order = pq, q ≥ 2 and q | p − 1, and that q.
+    """Return the largest prime p with order = pq, q ≥ 2 and q | p − 1, and the factor q.
 
     >>> frobenius_factors(21)
     (7, 3)
@@ -67,7 +67,7 @@ def frobenius_factors(order: int) -> tuple[int, int]:
 
 
 def is_prime(n: int) -> bool:
-    """Whether n is prime, by trial division.
+    """Return whether n is prime, by trial division.
 
     >>> [n for n in range(20) if is_prime(n)]
     [2, 3, 5, 7, 11, 13, 17, 19]

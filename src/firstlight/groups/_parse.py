@@ -44,7 +44,7 @@ _ALIASES = {
 
 @lru_cache(maxsize=64)
 def parse(name: str) -> Group:
-    """The group called `name`: Z5 (or C5), S4, A5, D7 of order 14, Dic3 of order 12, Q8, F21, SL2(3).
+    """Return the group called `name`: Z5 (or C5), S4, A5, D7 of order 14, Dic3 of order 12, Q8, F21, SL2(3).
 
     Products are written Z5xZ6 or Z5×Z6, powers Z2^3.
 
@@ -62,7 +62,7 @@ def parse(name: str) -> Group:
 
 
 def order_of(name: str) -> int:
-    """The order of the group called `name`, refused like `parse` does, without its table.
+    """Return the order of the group called `name` without building its table; raise as `parse` does.
 
     >>> order_of("Z5000"), order_of("Z2^2 x S3")
     (5000, 24)
@@ -71,7 +71,7 @@ def order_of(name: str) -> int:
 
 
 def _atoms(name: str) -> list[tuple[str, int, int]]:
-    """The family, parameter and power of each factor; their product is within the largest order."""
+    """Return family, parameter and power of each factor, after checking that the product is not too large."""
     if len(name) > _LONGEST:
         raise ValueError(f"a group's name has at most {_LONGEST} characters, got {len(name)}: {name[:20]!r}…")
     atoms, order = [], 1

@@ -9,26 +9,26 @@ from firstlight.groups._laws import MAX_ORDER
 
 
 def generate(generators: Sequence[Sequence[int]]) -> tuple[Int[np.ndarray, "M n"], Int[np.ndarray, "M M"]]:
-    """⟨generators⟩ in lexicographic order, the identity first, and its Cayley table; (gh)(i) = g(h(i)).
+    """Return ⟨generators⟩ in lexicographic order, the identity first, and its Cayley table; (gh)(i) = g(h(i)).
 
     A walk over g ↦ gs for generators s reaches every element h = parent·s once; column h of the table is then
     the parent's column moved by that step, so that only M × (number of generators) products are formed.
     """
     steps = _checked(generators)
-    found: dict[tuple[int, ...], int] = {tuple(range(len(steps[0]))): 0}
-    order = list(found)
+    index: dict[tuple[int, ...], int] = {tuple(range(len(steps[0]))): 0}
+    order = list(index)
     origin: list[tuple[int, int]] = [(0, 0)]
     moves: list[list[int]] = [[] for _ in steps]
     for g, element in enumerate(order):
         for k, step in enumerate(steps):
             image = tuple(element[i] for i in step)
-            if image not in found:
+            if image not in index:
                 if len(order) == MAX_ORDER:
                     raise ValueError(f"these permutations generate more than {MAX_ORDER} elements; use a smaller group")
-                found[image] = len(order)
+                index[image] = len(order)
                 order.append(image)
                 origin.append((g, k))
-            moves[k].append(found[image])
+            moves[k].append(index[image])
     walk = np.empty((len(order), len(order)), dtype=np.intp)
     walk[0] = np.arange(len(order))
     right = np.array(moves, dtype=np.intp)
@@ -42,7 +42,7 @@ def generate(generators: Sequence[Sequence[int]]) -> tuple[Int[np.ndarray, "M n"
 
 
 def cycle_notation(permutation: Sequence[int]) -> str:
-    """The permutation as disjoint cycles.
+    """Return the permutation as disjoint cycles.
 
     >>> cycle_notation([1, 0, 2, 4, 3])
     '(0 1)(3 4)'

@@ -1,4 +1,4 @@
-"""The matrices of an irrep, from its character and the Cayley table alone."""
+"""The matrices of an irrep, from its character and the Cayley table."""
 
 import numpy as np
 from jaxtyping import Complex, Shaped
@@ -12,12 +12,12 @@ _BLOCK = 2**21  # entries gathered at once
 
 
 def split_irrep(group: Group, character: Complex[np.ndarray, " M"], real: bool) -> Complex[np.ndarray, "M d d"]:
-    """Unitary matrices of the irrep with this character; real ones if `real` (Frobenius–Schur indicator 1).
+    """Return unitary matrices of the irrep with this character; real if `real` (Frobenius–Schur indicator 1).
 
     In functions on the group, left translation L_g acts on the isotypic component of ρ as d copies of ρ, and
     right convolutions f ↦ f ∗ a mix the copies. With a random Hermitian a, an eigenspace of the latter within
-    the component is one copy. With Q (M, d) its canonical basis, ρ(g) = Q* L_g Q. Both this space and its
-    complement being invariant under L, an error δ in Q changes ρ by O(δ²) only.
+    the component is one copy. With Q (M, d) its canonical basis, ρ(g) = Q* L_g Q. This space and its
+    complement are invariant under L, so an error δ in Q changes ρ only by O(δ²).
     """
     d = round(float(character[group.identity].real))
     if d == 1:
@@ -34,7 +34,7 @@ def split_irrep(group: Group, character: Complex[np.ndarray, " M"], real: bool) 
 
 
 def representation_error(group: Group, matrices: Shaped[np.ndarray, "M d d"]) -> float:
-    """The largest entry of ρ(g)*ρ(g) − 1 and of ρ(sg) − ρ(s)ρ(g), over generators s and all g."""
+    """Return the largest entry of ρ(g)*ρ(g) − 1 and of ρ(sg) − ρ(s)ρ(g), over generators s and all g."""
     d = matrices.shape[-1]
     error = np.abs(matrices.conj().swapaxes(-1, -2) @ matrices - np.eye(d)).max()
     for s in group.generators:
@@ -59,7 +59,7 @@ def _one_copy(group: Group, projector: np.ndarray, d: int, seed: int) -> Shaped[
 
 
 def _compress(copy: Shaped[np.ndarray, "M d"], quotient: np.ndarray) -> Shaped[np.ndarray, "M d d"]:
-    """Q* L_g Q for all g, where (L_g Q)(h) = Q(g⁻¹h)."""
+    """Return Q* L_g Q for all g, where (L_g Q)(h) = Q(g⁻¹h)."""
     order, d = copy.shape
     matrices = np.empty((order, d, d), dtype=copy.dtype)
     step = max(1, _BLOCK // copy.size)

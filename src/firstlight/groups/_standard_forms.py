@@ -1,4 +1,4 @@
-"""The basis in which an irrep shows its kind: real matrices, or quaternionic ones."""
+"""The basis in which a real irrep has real matrices, and a quaternionic irrep quaternionic matrices."""
 
 import numpy as np
 from jaxtyping import Complex
@@ -7,7 +7,7 @@ from firstlight import _canonical as canonical
 
 
 def conjugation(matrices: Complex[np.ndarray, "M d d"]) -> Complex[np.ndarray, "d d"]:
-    """The unitary S with S ρ̄(g) = ρ(g) S of a real (S = Sᵀ) or quaternionic (S = −Sᵀ) irrep.
+    """Return the unitary S with S ρ̄(g) = ρ(g) S of a real (S = Sᵀ) or quaternionic (S = −Sᵀ) irrep.
 
     X ↦ (1/M) Σ_g ρ(g) X ρ(g)ᵀ projects onto the line of S; X is the first unit matrix with a large image.
     """
@@ -21,7 +21,7 @@ def conjugation(matrices: Complex[np.ndarray, "M d d"]) -> Complex[np.ndarray, "
 
 
 def real_matrices(matrices: Complex[np.ndarray, "M d d"]) -> Complex[np.ndarray, "M d d"]:
-    """An equivalent irrep with real orthogonal matrices, for an irrep of real kind.
+    """Return an equivalent irrep with real orthogonal matrices, for an irrep of real kind.
 
     v ↦ S v̄ is a conjugation that commutes with ρ; on (Re v, Im v) it is a symmetric involution, and the
     canonical basis of its fixed vectors makes ρ real.
@@ -38,7 +38,7 @@ def real_matrices(matrices: Complex[np.ndarray, "M d d"]) -> Complex[np.ndarray,
 
 
 def quaternionic_matrices(matrices: Complex[np.ndarray, "M d d"]) -> Complex[np.ndarray, "M d d"]:
-    """An equivalent irrep of the form ((A, −B̄), (B, Ā)), for an irrep of quaternionic kind.
+    """Return an equivalent irrep of the form ((A, −B̄), (B, Ā)), for an irrep of quaternionic kind.
 
     With jv = S v̄ (antiunitary, j² = −1, commuting with ρ), the basis is v₁, …, v_{d/2}, jv₁, …, jv_{d/2}.
     """

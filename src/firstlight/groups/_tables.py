@@ -15,14 +15,14 @@ def from_table(
     name: str | None = None,
     labels: tuple[str, ...] | None = None,
 ) -> Group:
-    """A group from its Cayley table, table[g, h] = index of gh counted from 0; the group laws are checked.
+    """Return the group with a Cayley table, table[g, h] = index of gh counted from 0; the group laws are checked.
 
     **Arguments:**
 
     - `source`: (M, M) integers, or the path of a `.csv`, `.txt` (numbers separated by commas, semicolons or
       spaces; `#` starts a comment) or `.npy` file.
-    - `name`: what to call it; by default the file's name.
-    - `labels`: what to call its elements.
+    - `name`: name of the group; by default the file's name.
+    - `labels`: names of the elements.
 
     >>> from_table([[0, 1], [1, 0]], name="flip").irreps()[1].character.real
     array([ 1., -1.])
@@ -46,7 +46,7 @@ def _read(path: Path) -> np.ndarray:
             ) from error
     if suffix not in (".csv", ".txt"):
         raise ValueError(f"a Cayley table is read from a .csv, .txt or .npy file, got {path.name}")
-    # utf-8-sig also reads what spreadsheets write.
+    # utf-8-sig accepts the byte-order mark that spreadsheets write.
     text = path.read_text(encoding="utf-8-sig", errors="replace")
     words = (re.findall(r"[^\s,;]+", line.split("#")[0]) for line in text.splitlines())
     return _parsed([row for row in words if row], path)

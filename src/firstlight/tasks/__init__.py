@@ -1,4 +1,4 @@
-"""What is to be learned: data, encodings and splits.
+"""Tasks to learn: data, encodings and splits.
 
 >>> from firstlight import tasks
 >>> split = tasks.group_task("Z71").split(fraction=0.4, seed=0)

@@ -1,4 +1,4 @@
-"""Any arrays or DataFrame a user brings."""
+"""Tasks from the user's arrays or DataFrame."""
 
 from typing import Any
 
@@ -11,15 +11,15 @@ from firstlight.tasks._task import Task
 
 
 def from_arrays(X: Any, y: Any, name: str = "arrays", classification: bool | None = None) -> Task:
-    """A task from a table of numbers and its targets.
+    """Return a task made of a table of numbers and its targets.
 
     **Arguments:**
 
     - `X`: (n, d) array or DataFrame of finite numbers.
-    - `y`: (n,) labels (strings, integers, booleans, categories): classes in sorted order, their names kept;
-      or (n,) or (n, m) floats: a regression.
+    - `y`: (n,) labels (strings, integers, booleans, categories) give classes in sorted order, with their names;
+      (n,) or (n, m) floats give a regression.
     - `name`: a title.
-    - `classification`: True takes y as classes, False as numbers; None decides by the type of y as above.
+    - `classification`: True reads y as classes, False as numbers; None decides by the type of y.
 
     >>> import numpy as np
     >>> task = from_arrays(np.eye(3), ["cat", "dog", "cat"])

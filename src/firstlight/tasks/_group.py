@@ -17,7 +17,7 @@ ENCODINGS = ("onehot", "summed", "template")
 """The names of the encodings."""
 
 MAX_ROWS = 50_000_000
-MAX_FACTORS = 25  # 2^26 tuples are more than the limit on rows
+MAX_FACTORS = 25  # 2^26 tuples exceed MAX_ROWS
 
 
 def group_task(
@@ -37,10 +37,11 @@ def group_task(
     | `summed` | e_{g₁} + … + e_{g_k}, dimension M (geometry of grokking 7.1) | class | see below |
     | `template` | (g₁·x, …, g_k·x), dimension kM (AGF 5) | the vector (g₁…g_k)·x | M^k |
 
-    Rows are in lexicographic order, so `targets.reshape((M,) * k)` is the product table. Summed inputs forget
-    the order of the factors: for an Abelian group only g₁ ≤ … ≤ g_k are kept; for another group all rows are,
-    and the input does not determine the target. The group acts by (a·x)[j] = x[a⁻¹j], which is x[j − a] on
-    Z_p; the template x = e_identity gives the one-hot encoding. AGF centres x: subtract its mean for that.
+    Rows are in lexicographic order, so `targets.reshape((M,) * k)` is the product table. Summed inputs do not
+    show the order of the factors. For an Abelian group the task therefore has only the rows with g₁ ≤ … ≤ g_k; for
+    any other group it has all rows, and the input does not determine the target. The group acts by
+    (a·x)[j] = x[a⁻¹j], which is x[j − a] on Z_p. The template x = e_identity gives the one-hot encoding. AGF centres
+    the template: subtract the mean of x to do the same.
 
     **Arguments:**
 
@@ -48,10 +49,10 @@ def group_task(
     - `factors`: k ≥ 2.
     - `encoding`: "onehot", "summed" or "template".
     - `template`: x (M,), for the template encoding.
-    - `label_noise`: share of rows, in [0, 1), whose product is replaced by another element, chosen uniformly.
-    - `noise_seed`: seed of that choice.
-    - `sampling`: probability of a row to be drawn for training, up to a factor: one per row (N,); or one per
-      tuple (M, …, M); or (M,), p_g of each factor, drawn independently.
+    - `label_noise`: share of rows, in [0, 1), whose product is replaced by another, uniformly drawn element.
+    - `noise_seed`: seed of the label noise.
+    - `sampling`: probabilities with which rows are drawn for training, up to a factor: (N,) per row, (M, …, M)
+      per tuple, or (M,) per element, for factors drawn independently.
 
     >>> task = group_task("Z3")
     >>> task.targets.reshape(3, 3)
@@ -85,7 +86,7 @@ def group_task(
 
 
 def tuple_count(order: int, factors: int, name: str) -> int:
-    """M^k, the number of tuples, refused where it exceeds the limit.
+    """Return M^k, the number of tuples; raise ValueError above the limit.
 
     >>> tuple_count(71, 2, "Z71")
     5041
@@ -117,7 +118,7 @@ def _inputs(
 
 
 def _orbit(group: Group, template: Sequence | np.ndarray) -> Float[np.ndarray, "M M"]:
-    """Row a is a·x, with (a·x)[j] = x[a⁻¹j]."""
+    """Return the matrix with row a equal to a·x, where (a·x)[j] = x[a⁻¹j]."""
     x = np.asarray(template, float)
     if x.shape != (group.order,) or not np.isfinite(x).all():
         raise ValueError(
@@ -147,9 +148,9 @@ def _row_weights(
             f"sampling must have shape ({chosen.sum()},), {(order,) * factors} or ({order},), got {p.shape}; "
             "give a weight per row, per tuple of elements, or per element"
         )
-    # Tuples that differ by the order of their factors fall on one row when only sorted tuples are kept.
-    kept = elements if chosen.all() else np.sort(elements, axis=1)
-    row_of = (np.cumsum(chosen) - 1)[np.ravel_multi_index(tuple(kept.T), (order,) * factors)]
+    # If only sorted tuples are rows, tuples that differ in the order of their factors share a row.
+    row_tuples = elements if chosen.all() else np.sort(elements, axis=1)
+    row_of = (np.cumsum(chosen) - 1)[np.ravel_multi_index(tuple(row_tuples.T), (order,) * factors)]
     return np.bincount(row_of, weights=p.ravel())
 
 

@@ -1,4 +1,4 @@
-"""Small images from a folder that the user brings."""
+"""Tasks from the user's folder of small images."""
 
 import os
 from pathlib import Path
@@ -12,13 +12,16 @@ from firstlight.tasks._task import Task
 
 
 def grey_images(path: str | os.PathLike[str], count: int | None = None, whiten: bool = True) -> Task:
-    """CIFAR-10 or any labelled images as grey, centred and whitened rows with one-hot labels minus their mean.
+    """Return labelled images (CIFAR-10, for example) as grey, centred and whitened rows.
+
+    The targets are one-hot labels minus their mean.
 
     **Arguments:**
 
-    - `path`: an `.npz` file with `X` (n, height, width, 3) or (n, height, width) and `y` (n,), or a folder with one.
-    - `count`: how many of the first rows to take; all if left out.
-    - `whiten`: divide by the singular values, after centring (AGF, Figure 7).
+    - `path`: an `.npz` file with `X` (n, height, width, 3) or (n, height, width) and `y` (n,), or a folder
+      with such a file.
+    - `count`: number of rows to take from the start; None for all.
+    - `whiten`: whether to divide by the singular values after centring (AGF, Figure 7).
     """
     file = _find(Path(path))
     with np.load(file, allow_pickle=False) as stored:
@@ -35,7 +38,7 @@ def grey_images(path: str | os.PathLike[str], count: int | None = None, whiten: 
 
 
 def whitened(X: Num[np.ndarray, "n d"]) -> Float[np.ndarray, "n r"]:
-    """X centred, turned and scaled so that XᵀX/n = I, in as many columns as it has rank.
+    """Return X centred, rotated and scaled so that XᵀX/n = I, with as many columns as its rank.
 
     >>> X = whitened(np.random.default_rng(0).standard_normal((50, 3)) @ np.diag([1.0, 5.0, 0.1]))
     >>> bool(np.allclose(X.T @ X / 50, np.eye(3)))
@@ -57,7 +60,7 @@ def _grey(images: np.ndarray) -> Float[np.ndarray, "n d"]:
 def _find(path: Path) -> Path:
     if path.is_file():
         return path
-    found = sorted(path.glob("*.npz")) if path.is_dir() else []
-    if not found:
+    files = sorted(path.glob("*.npz")) if path.is_dir() else []
+    if not files:
         raise FileNotFoundError(f"give an .npz file with X and y, or a folder that holds one; got {path}")
-    return found[0]
+    return files[0]

@@ -1,6 +1,6 @@
-"""Inputs X in two forms, gathered or dense, that a model sees only through W ↦ XW.
+"""Inputs X in two forms, gathered or dense; a model needs only the map W ↦ XW.
 
-Both are JAX pytrees: their arrays may be traced, batched over seeds and moved to a device.
+Both forms are JAX pytrees: their arrays may be traced, batched over seeds and moved to a device.
 """
 
 import operator
@@ -19,7 +19,7 @@ Weights = Inexact[Array | np.ndarray, "_ *K"]
 
 
 def frozen(array: np.ndarray) -> np.ndarray:
-    """A read-only copy, so that a frozen value stays what it was when it was checked."""
+    """Return a read-only copy, so that a checked value cannot change."""
     copy = np.array(array)
     copy.setflags(write=False)
     return copy
@@ -56,13 +56,13 @@ def _pick(array: Array | np.ndarray, indices: Indices) -> Array | np.ndarray:
 
 
 class IndexInputs(eqx.Module):
-    """X = Σ_j onehot(rows[:, j]), or Σ_j table[rows[:, j]] when a table is given, without ever forming X.
+    """X = Σ_j onehot(rows[:, j]), or Σ_j table[rows[:, j]] with a table, without forming X.
 
     **Attributes:**
 
     - `rows`: (n, k) indices into the `size` rows of the identity or of the table.
-    - `size`: how many rows there are to choose from.
-    - `table`: (size, D) what each index stands for, or None for one-hot vectors.
+    - `size`: number of rows of the identity or of the table.
+    - `table`: (size, D), the vector of each index; None for one-hot vectors.
 
     >>> import numpy as np
     >>> X = IndexInputs(rows=np.array([[0, 2], [1, 1]]), size=3)
@@ -93,7 +93,7 @@ class IndexInputs(eqx.Module):
         return self.size if self.table is None else self.table.shape[1]
 
     def dense(self) -> Float[np.ndarray, "n d"]:
-        """X as a matrix."""
+        """Return X as a matrix."""
         rows = np.asarray(self.rows)
         table = np.eye(self.size) if self.table is None else np.asarray(self.table)
         X = np.zeros((len(rows), self.dim), table.dtype)
@@ -102,22 +102,22 @@ class IndexInputs(eqx.Module):
         return X
 
     def take(self, indices: Indices) -> "IndexInputs":
-        """The inputs of some samples; `indices` may be traced."""
+        """Return the inputs of the samples `indices`, which may be traced."""
         return IndexInputs(_pick(self.rows, indices), self.size, self.table)
 
     def project(self, W: Weights) -> Inexact[Array, "n *K"]:
-        """XW by gathering rows of W (of table·W), in the dtype of W (d, K)."""
+        """Return XW by gathering rows of W (of table·W), in the dtype of W (d, K)."""
         W = jnp.asarray(W)
         _check_columns(self.dim, W)
         T = W if self.table is None else jnp.asarray(self.table, W.dtype) @ W
         rows = jnp.asarray(self.rows)
-        # One gather per factor: a single gather of (n, k, K) is six times slower. Rows are checked already.
+        # A gather per factor: a single gather of (n, k, K) is six times slower. Rows were checked at construction.
         gathered = (T.at[rows[:, j]].get(mode="promise_in_bounds") for j in range(rows.shape[1]))
         return reduce(operator.add, gathered)
 
 
 class DenseInputs(eqx.Module):
-    """X (n, d) as it is.
+    """Inputs stored as a matrix X (n, d).
 
     >>> import numpy as np
     >>> X = DenseInputs(np.eye(3))
@@ -140,15 +140,15 @@ class DenseInputs(eqx.Module):
         return self.values.shape[1]
 
     def dense(self) -> Float[np.ndarray, "n d"]:
-        """X as a matrix."""
+        """Return X as a matrix."""
         return np.asarray(self.values)
 
     def take(self, indices: Indices) -> "DenseInputs":
-        """The inputs of some samples; `indices` may be traced."""
+        """Return the inputs of the samples `indices`, which may be traced."""
         return DenseInputs(_pick(self.values, indices))
 
     def project(self, W: Weights) -> Inexact[Array, "n *K"]:
-        """XW, in the dtype of W (d, K)."""
+        """Return XW, in the dtype of W (d, K)."""
         W = jnp.asarray(W)
         _check_columns(self.dim, W)
         return jnp.asarray(self.values, W.dtype) @ W

@@ -1,4 +1,4 @@
-"""Sparse parity: a rule that no set of fewer than k coordinates gives away."""
+"""Sparse parity: the label is independent of any fewer than k coordinates."""
 
 import numpy as np
 
@@ -9,14 +9,14 @@ from firstlight.tasks._task import Task
 def sparse_parity(dimension: int = 50, degree: int = 2, samples: int = 1000, seed: int = 0) -> Task:
     """Classify the sign of ∏_{i<k} x_i for signs x ∈ {±1}^d drawn uniformly (FACT, Section 4.3).
 
-    Class 1 is the product +1 and class 0 is −1; the support is the first k coordinates.
+    Class 1 is the product +1 and class 0 is −1. The support is the first k coordinates.
 
     **Arguments:**
 
-    - `dimension`: d.
-    - `degree`: k ≤ d, the size of the support.
-    - `samples`: the number of rows.
-    - `seed`: of the draw.
+    - `dimension`: number of coordinates d.
+    - `degree`: size of the support k ≤ d.
+    - `samples`: number of rows.
+    - `seed`: seed of the draw.
 
     >>> task = sparse_parity(dimension=6, degree=3, samples=4)
     >>> task

@@ -1,4 +1,4 @@
-"""Linear regression: sparse, and in context."""
+"""Linear regression, with given coefficients and in context."""
 
 from typing import NamedTuple
 
@@ -16,15 +16,15 @@ def linear_regression(
     noise: float = 0.0,
     seed: int = 0,
 ) -> Task:
-    """y = xᵀβ + noise with x ~ N(0, Σ).
+    """Return a task with targets y = xᵀβ + noise and inputs x ~ N(0, Σ).
 
     **Arguments:**
 
     - `beta`: (d,) or (d, M) coefficients.
-    - `samples`: n, which may be smaller than d.
-    - `covariance`: Σ (d, d), the identity if left out.
+    - `samples`: number of rows n; may be smaller than d.
+    - `covariance`: Σ (d, d), the identity by default.
     - `noise`: standard deviation of the noise.
-    - `seed`: of the draw.
+    - `seed`: seed of the draw.
 
     >>> linear_regression(np.array([1.0, 0.0, -2.0]), samples=10)
     Task('linear regression': 10 rows, inputs of dimension 3, regression of 1 value)
@@ -44,7 +44,13 @@ def linear_regression(
 
 
 class Contexts(NamedTuple):
-    """Sequences for regression in context: (x (B, N, d), y (B, N), query (B, d)) and the target of each query (B,)."""
+    """B sequences for in-context regression.
+
+    **Attributes:**
+
+    - `inputs`: (x (B, N, d), y (B, N), query (B, d)).
+    - `targets`: (B,), the target of each query.
+    """
 
     inputs: tuple[Float[np.ndarray, "B N d"], Float[np.ndarray, "B N"], Float[np.ndarray, "B d"]]
     targets: Float[np.ndarray, " B"]
@@ -53,7 +59,14 @@ class Contexts(NamedTuple):
 def in_context_regression(
     covariance: Float[np.ndarray, "d d"], examples: int, sequences: int, seed: int = 0
 ) -> Contexts:
-    """Sequences of y_n = βᵀx_n with x ~ N(0, Σ) and a new β ~ N(0, I) in each (AGF, Section 4).
+    """Return sequences of y_n = βᵀx_n with x ~ N(0, Σ) and a new β ~ N(0, I) in each (AGF, Section 4).
+
+    **Arguments:**
+
+    - `covariance`: Σ (d, d).
+    - `examples`: number of examples N in a sequence.
+    - `sequences`: number of sequences B.
+    - `seed`: seed of the draw.
 
     >>> batch = in_context_regression(np.eye(2), examples=5, sequences=3)
     >>> [part.shape for part in batch.inputs], batch.targets.shape
@@ -68,7 +81,7 @@ def in_context_regression(
 
 
 def _root(Sigma: np.ndarray) -> np.ndarray:
-    """Σ^½, by eigenvectors, so that a singular Σ is fine."""
+    """Return Σ^½ from the eigenvectors, which also works for a singular Σ."""
     lam, v = np.linalg.eigh(Sigma)
     if lam[0] < -1e-10 * max(lam[-1], 1e-300) or not np.allclose(Sigma, Sigma.T):
         raise ValueError(

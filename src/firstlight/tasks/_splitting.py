@@ -1,4 +1,4 @@
-"""Which rows train: seeded draws without replacement, plain, weighted or equal over the classes."""
+"""Choice of the training rows: seeded draws without replacement, uniform, weighted or stratified."""
 
 import math
 from numbers import Integral, Real
@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float, Int
 
 
 def train_count(rows: int, fraction: float | None, count: int | None) -> int:
-    """The number of training rows, ⌊fraction·rows⌋ as in the papers, checked.
+    """Return the number of training rows, ⌊fraction·rows⌋ as in the papers; raise ValueError if it is invalid.
 
     >>> train_count(71**2, 0.4, None), train_count(127**2, 0.2, None)
     (2016, 3225)
@@ -21,7 +21,7 @@ def train_count(rows: int, fraction: float | None, count: int | None) -> int:
         return _checked_count(rows, count)
     if isinstance(fraction, bool) or not isinstance(fraction, Real) or not 0 < fraction <= 1:
         raise ValueError(f"fraction must lie in (0, 1], got {fraction!r}; 0.4 trains on 40 % of the rows")
-    # The products 0.29·100 and 0.7·10 fall a rounding error short of the integers they mean.
+    # In floating point, 0.29·100 lies a rounding error below 29.
     size = math.floor(fraction * rows * (1 + 1e-12))
     if size == 0:
         raise ValueError(f"fraction {fraction} of {rows} rows leaves no training row; use at least {1 / rows:.3g}")
@@ -50,15 +50,18 @@ def draw_rows(
     classes: Int[np.ndarray, " N"] | None = None,
     probabilities: Float[np.ndarray, " N"] | None = None,
 ) -> Int[np.ndarray, " count"]:
-    """Sorted indices of `count` rows, drawn one after the other with p, without replacement.
+    """Return the sorted indices of `count` rows, drawn one after the other with p, without replacement.
 
-    Row i gets the key e_i/p_i with e_i ~ Exp(1), and the smallest keys win (Efraimidis & Spirakis, 2006). So
-    without classes, the rows of a smaller draw are among those of a larger one with the same seed.
+    Row i gets the key e_i/p_i with e_i ~ Exp(1), and the smallest keys are drawn (Efraimidis & Spirakis, 2006).
+    Without classes, a smaller draw is therefore a subset of a larger draw with the same seed.
 
     **Arguments:**
 
-    - `classes`: when given, every class gets its share of `count`, rounded by largest remainder.
-    - `probabilities`: p, uniform when None; rows with p = 0 are never drawn.
+    - `count`: number of rows to draw.
+    - `rows`: number of rows to draw from.
+    - `seed`: seed of the draw.
+    - `classes`: (N,) classes, each of which gets its share of `count`, rounded by largest remainder; or None.
+    - `probabilities`: p (N,), or None for uniform; rows with p = 0 are never drawn.
 
     >>> draw_rows(3, 10, seed=0).tolist()
     [2, 3, 4]
@@ -78,21 +81,21 @@ def draw_rows(
     order = np.argsort(keys, kind="stable")[: possible.sum()]
     if classes is None:
         return np.sort(order[:count])
-    kept = _first_of_each(classes[order], _quotas(classes[possible], count, random))
-    return np.sort(order[kept])
+    drawn = _first_of_each(classes[order], _quotas(classes[possible], count, random))
+    return np.sort(order[drawn])
 
 
 def _quotas(classes: Int[np.ndarray, " n"], count: int, random: np.random.Generator) -> Int[np.ndarray, " C"]:
     sizes = np.bincount(classes)
     quotas, remainders = np.divmod(count * sizes, len(classes))
-    # Ties are the rule in a group table, where all classes are equal: break them by lot, not by class index.
+    # In a group table all classes have the same size, so ties are broken at random, not by class index.
     ranking = np.lexsort((random.random(len(sizes)), -remainders))
     quotas[ranking[: count - quotas.sum()]] += 1
     return quotas
 
 
 def _first_of_each(classes: Int[np.ndarray, " n"], quotas: Int[np.ndarray, " C"]) -> Bool[np.ndarray, " n"]:
-    """Which entries are among the first quotas[c] of their class c."""
+    """Return a mask of the entries among the first quotas[c] of their class c."""
     by_class = np.argsort(classes, kind="stable")
     sizes = np.bincount(classes, minlength=len(quotas))
     rank = np.empty(len(classes), np.intp)

@@ -1,4 +1,4 @@
-"""What is to be learned, and which of its rows train."""
+"""A task to learn, and its split into training and test rows."""
 
 from dataclasses import dataclass
 from html import escape
@@ -15,19 +15,19 @@ Targets = Int[np.ndarray, " N"] | Float[np.ndarray, "N m"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Task:
-    """N samples: inputs, their targets and, when the targets come from a finite group, the group.
+    """N samples: inputs, targets and, if the targets are products in a finite group, the group.
 
     **Attributes:**
 
     - `name`: a short title.
     - `inputs`: X, gathered or dense.
-    - `targets`: (N,) classes 0…outputs−1, or (N, outputs) values to regress on.
-    - `outputs`: the number of classes or of regressed values, M.
+    - `targets`: (N,) classes 0…outputs−1, or (N, outputs) real values of a regression.
+    - `outputs`: number of classes or of regressed values, M.
     - `group`: the group whose product is the target, or None.
     - `encoding`: "onehot", "summed" or "template" (see `group_task`), else "dense".
-    - `sampling`: (N,) probability p of each row to be drawn for training, or None for uniform.
-    - `truth`: the targets before label noise, or None when `targets` are true.
-    - `class_names`: what a user called the classes, or None.
+    - `sampling`: (N,) probability p with which each row is drawn for training, or None for uniform.
+    - `truth`: the targets before label noise, or None without label noise.
+    - `class_names`: the user's names of the classes, or None.
 
     >>> from firstlight.tasks import group_task
     >>> group_task("Z7")
@@ -67,14 +67,14 @@ class Task:
         seed: int = 0,
         stratified: bool = False,
     ) -> "Split":
-        """Draw the training rows; all others test.
+        """Draw the training rows; all other rows are test rows.
 
         **Arguments:**
 
-        - `fraction`: ⌊fraction·N⌋ rows train; fraction=1 trains on all rows and leaves no test rows.
-        - `count`: or the number of training rows itself.
-        - `seed`: of the draw; unless stratified, a smaller draw is a subset of a larger one.
-        - `stratified`: give every class its share of the training rows.
+        - `fraction`: train on ⌊fraction·N⌋ rows; fraction=1 trains on all rows and leaves no test rows.
+        - `count`: the number of training rows, instead of `fraction`.
+        - `seed`: seed of the draw; unless stratified, a smaller draw is a subset of a larger draw.
+        - `stratified`: whether every class gets its share of the training rows.
 
         >>> from firstlight.tasks import group_task
         >>> group_task("Z71").split(fraction=0.4, seed=1)
@@ -88,7 +88,7 @@ class Task:
         return Split(self, train, np.setdiff1d(np.arange(len(self)), train, assume_unique=True))
 
     def describe(self) -> str:
-        """What the task is, line by line.
+        """Return a description of the task, a line per fact.
 
         >>> from firstlight.tasks import group_task
         >>> print(group_task("S3", label_noise=0.1).describe())
@@ -165,7 +165,7 @@ class Split:
 
     @property
     def is_full(self) -> bool:
-        """Whether all rows of the task train."""
+        """Whether all rows of the task are training rows."""
         return len(self.train) == len(self.task)
 
     @property
@@ -185,7 +185,7 @@ class Split:
 
     @property
     def test_targets(self) -> Targets:
-        """Targets of the test rows, without label noise: what is tested is the rule, not the noise."""
+        """Targets of the test rows, without label noise, so that the test measures the rule."""
         truth = self.task.targets if self.task.truth is None else self.task.truth
         return truth[self.test]
 
