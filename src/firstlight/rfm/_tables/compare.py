@@ -1,4 +1,4 @@
-"""A table of one's own: RFM, plain kernel ridge regression and gradient boosting side by side, on the same folds."""
+"""Comparison of RFM, plain kernel ridge regression and gradient boosting on your table, on the same folds."""
 
 import gzip
 import hashlib
@@ -24,7 +24,18 @@ Task = Literal["auto", "classification", "regression"]
 
 @dataclass(frozen=True)
 class Comparison:
-    """Scores of the same folds for each method, and the RFM fitted to all rows with what prepares its columns."""
+    """Scores of each method on the same folds, and an RFM fitted to all rows.
+
+    **Attributes:**
+
+    - `task`: "classification" or "regression".
+    - `target`: name of the target column.
+    - `rows`: number of rows with a target.
+    - `columns`: number of other columns.
+    - `metric`: "accuracy" or "R²".
+    - `records`: one record per method.
+    - `pipeline`: the preparation of the columns, followed by the fitted RFM.
+    """
 
     task: str
     target: str
@@ -54,7 +65,7 @@ class Comparison:
         return (scores, *(self.model.figure_data(part) for part in parts))
 
     def table(self) -> list[tuple[str, float, float, float]]:
-        """(method, mean score, standard deviation over folds, seconds per fit), the best first."""
+        """Return (method, mean score, standard deviation over folds, seconds per fit), the best method first."""
         rows = [
             (name, record.scores["mean"], record.scores["deviation"], record.seconds)
             for name, record in self.records.items()
@@ -63,10 +74,10 @@ class Comparison:
 
 
 def read_table(path: str | os.PathLike[str]) -> Any:
-    """A CSV, TSV or Parquet file as a data frame; text may be packed by gzip.
+    """Read a CSV, TSV or Parquet file as a data frame; text files may be compressed by gzip.
 
-    Commas, semicolons or tabs separate, whichever the first line has most of outside quotes; next to semicolons
-    numbers may have a decimal comma, so that a column of "1,3" and "2" is one of numbers.
+    The separator is the comma, semicolon or tab that is most frequent in the first line outside quotes. With
+    semicolons, numbers may have a decimal comma: a column of "1,3" and "2" is numeric.
     """
     import pandas as pd
 
@@ -77,7 +88,7 @@ def read_table(path: str | os.PathLike[str]) -> Any:
         return pd.read_parquet(path)
     if kind not in (".csv", ".tsv"):
         raise ValueError(
-            f"a table is a .csv, .tsv or .parquet file (text also as .gz), got {path.name}; convert it to one of these"
+            f"a table must be a .csv, .tsv or .parquet file (text also as .gz), got {path.name}; convert the file"
         )
     with gzip.open(path, "rt", encoding="utf-8-sig") if packed else path.open(encoding="utf-8-sig") as file:
         first = file.readline()
@@ -104,14 +115,25 @@ def compare(
 ) -> Comparison:
     """Cross-validate the three methods on the same folds, then fit RFM to all rows.
 
-    Dates and durations count as days. Columns that are not numbers are one-hot encoded and gaps filled by the median,
-    for the kernels; boosting takes both as they are. Rows without a target are left out.
+    Dates and durations become days. For the kernel methods, other non-numeric columns are one-hot encoded and missing
+    values are filled by the median; boosting takes categories and missing values directly. Rows without a target are
+    dropped.
+
+    **Arguments:**
+
+    - `frame`: data frame with the target and the other columns.
+    - `target`: name of the target column.
+    - `task`: "classification", "regression", or "auto" to decide from the target.
+    - `folds`: number of folds of the cross-validation.
+    - `seed`: seed of the folds and of the methods.
+    - `update`: `update` of the RFM.
+    - `progress`: callback that receives the fraction done and a note.
 
     >>> import pandas as pd
     >>> x = np.random.default_rng(0).standard_normal((80, 3))
     >>> frame = pd.DataFrame(x, columns=["a", "b", "c"]).assign(y=x[:, 0] * x[:, 1])
-    >>> found = compare(frame, "y", folds=2)
-    >>> found.task, found.metric, sorted(found.records)
+    >>> comparison = compare(frame, "y", folds=2)
+    >>> comparison.task, comparison.metric, sorted(comparison.records)
     ('regression', 'R²', ['RFM', 'gradient boosting', 'kernel ridge'])
     """
     from sklearn.model_selection import KFold, StratifiedKFold
@@ -129,10 +151,10 @@ def compare(
     records = {}
     for i, (name, method) in enumerate(methods.items()):
 
-        def tell(fold: int, done=i, name=name) -> None:
+        def report(fold: int, done=i, name=name) -> None:
             progress((done + fold / folds) / (len(methods) + 1), f"{name}, fold {fold + 1} of {folds}")
 
-        scores, seconds = _cross_validated(method, X, y, splits, tell)
+        scores, seconds = _cross_validated(method, X, y, splits, report)
         values = {"mean": float(np.mean(scores)), "deviation": float(np.std(scores)), "folds": scores, "metric": metric}
         params = {"task": decided, "target": target, "folds": folds, "seed": seed, "method": name}
         records[name] = FitRecord(
@@ -150,15 +172,15 @@ def compare(
     return replace(comparison, records={**records, "RFM": drawn})
 
 
-def _cross_validated(method: Any, X: Any, y: Any, splits: list, tell: Callable[[int], None]) -> tuple[list, list]:
+def _cross_validated(method: Any, X: Any, y: Any, splits: list, report: Callable[[int], None]) -> tuple[list, list]:
     from sklearn.base import clone
     from threadpoolctl import threadpool_limits
 
     scores, seconds = [], []
-    # Of a small table the threads of boosting and BLAS cost more than they give.
+    # On a small table the threads of boosting and BLAS cost more than they save.
     with threadpool_limits(1 if len(X) <= ONE_THREAD_ROWS else None):
         for fold, (train, test) in enumerate(splits):
-            tell(fold)
+            report(fold)
             start = time.perf_counter()
             fitted: Any = clone(method)
             fitted = fitted.fit(X.iloc[train], y.iloc[train])
@@ -178,9 +200,9 @@ def _split_off(frame: Any, target: str, task: str) -> tuple[Any, Any, str]:
     if len(X) < 4 or X.shape[1] == 0:
         raise ValueError(f"a table needs 4 rows with a target and a column besides it, got {X.shape}")
     X.columns = [str(column) for column in X.columns]
-    endless = [name for name in plain_columns(X).select_dtypes("number") if np.isinf(plain_columns(X)[name]).any()]
-    if endless:
-        raise ValueError(f"infinities in {', '.join(endless)}; replace them, or leave them empty, as gaps")
+    infinite = [name for name in plain_columns(X).select_dtypes("number") if np.isinf(plain_columns(X)[name]).any()]
+    if infinite:
+        raise ValueError(f"infinities in {', '.join(infinite)}; replace them by numbers or by missing values")
     y = plain_columns(y.to_frame(target))[target] if y.dtype.kind not in "mM" else y
     if y.dtype.kind in "mM":
         raise ValueError(f"the target {target!r} holds dates; give a column of numbers, such as days, or of labels")
@@ -188,7 +210,7 @@ def _split_off(frame: Any, target: str, task: str) -> tuple[Any, Any, str]:
     if other:
         raise ValueError(f"the target {target!r} holds {other[0]}; give a column of numbers or of text")
     if y.dtype.kind == "f" and np.isinf(y).any():
-        raise ValueError(f"the target {target!r} holds infinities; leave out those rows")
+        raise ValueError(f"the target {target!r} holds infinities; remove these rows")
     if task == "auto":
         many = y.nunique() > max(20, 0.05 * len(y))
         broken = y.dtype.kind == "f" and bool((y % 1 != 0).any())
@@ -199,7 +221,7 @@ def _split_off(frame: Any, target: str, task: str) -> tuple[Any, Any, str]:
 
 
 def plain_columns(frame: Any) -> Any:
-    """The frame with columns that NumPy can hold: dates and durations in days, pandas' own numbers as floats.
+    """Convert columns to NumPy types: dates and durations to days, pandas' extension numbers to floats.
 
     >>> import pandas as pd
     >>> plain_columns(pd.DataFrame({"day": pd.to_datetime(["1970-01-03"]), "n": pd.array([None], "Int64")}))
