@@ -42,7 +42,7 @@ def test_what_repulsion_needs_is_named():
     F = np.ones((3, 2))
     with pytest.raises(ValueError, match="eta must be positive, got 0"):
         li2.lemmas.repulsion_matrix(F, 0.0)
-    with pytest.raises(ValueError, match="two different nodes, got j = l = 1"):
+    with pytest.raises(ValueError, match="two different hidden units, got j = l = 1"):
         li2.lemmas.repulsion_coefficient(F, 1.0, 1, 1)
     with pytest.raises(ValueError, match=r"learned names irreps \[9\]; S3 has irreps 0 to 2"):
         li2.lemmas.modulation(groups.parse("S3"), [9])
@@ -92,7 +92,7 @@ def test_ascents_reach_missing_irreps_at_their_energy_and_no_others(name):
 
 
 def test_an_ascent_that_does_not_rest_is_an_error():
-    with pytest.raises(ValueError, match="of 8 ascents did not rest within 3 steps; allow more"):
+    with pytest.raises(ValueError, match="of 8 ascents did not converge within 3 steps; allow more"):
         li2.lemmas.ascend_modulated(groups.parse("A4"), [1], starts=8, steps=3)
     with pytest.raises(ValueError, match="every irrep of Z5 is fitted"):
         li2.lemmas.ascend_modulated(groups.parse("Z5"), [1, 2])

@@ -1,4 +1,4 @@
-"""Theorem 4: how many pairs keep the maxima of the energy, and how that number grows with the group."""
+"""Theorem 4: how many sampled pairs preserve the maxima of the energy, and how that number grows with the group."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ from firstlight.groups import Group
 from firstlight.tasks._splitting import train_count
 
 VANISHES = 1e-12
-"""Share of E* below which the energy of a unit node is zero but for rounding."""
+"""Share of E* below which the energy of a hidden unit of norm 1 is zero up to rounding."""
 
-AT_REST = 1e-4
-"""Slope over energy at which such an ascent stops: at 1e-3 some still leave their component, at 1e-4 none do."""
+STOPPING_SLOPE = 1e-4
+"""Ratio of slope to energy at which an ascent stops: after 1e-3 some still leave their component, after 1e-4 none."""
 
 RELEASED = 2.7482
 """The constant of the boundary p = c ln M / M in the authors' released code."""
 
 
 def released_boundary(M: float | Real[np.ndarray, "*M"]) -> Float[np.ndarray, "*M"]:
-    """p = 2.7482 ln M / M, the critical data fraction of the authors' released code.
+    """Return p = 2.7482 ln M / M, the critical data fraction of the authors' released code.
 
     >>> round(float(released_boundary(127)), 3)
     0.105
@@ -34,21 +34,21 @@ def released_boundary(M: float | Real[np.ndarray, "*M"]) -> Float[np.ndarray, "*
 def survival(
     group: Group, rows: Int[np.ndarray, " n"], *, residualised: bool = False, nodes: int = 12, seed: int = 0
 ) -> pd.DataFrame:
-    """Which maxima of the whole table are still maxima of the energy of the sampled pairs.
+    """Test which maxima of the whole table are still maxima of the energy of the sampled pairs.
 
-    From random maximisers, spread over the components, the empirical energy is ascended; `kept` is the share of
-    the weights that is still in the component at the end. A maximum survives if that is more than half-way from
-    chance (the component's share of all weights, three quarters for A4's 3a) to all, and if the energy there is
-    not zero, as it is when all samples have one label. With `residualised` the labels lose what indicators of the
-    single factors explain, a stand-in for the S⁻¹ of eq. 5.
+    The empirical energy is ascended from random maximisers, spread over the components. `kept` is the share of the
+    weights that stays in the component. A maximum survives if `kept` is more than half-way from chance to all, and if
+    its energy is not zero. Chance is the component's share of all weights, three quarters for A4's 3a; the energy is
+    zero if all samples have the same label. With `residualised`, indicators of the single factors are regressed out of
+    the labels, a stand-in for the S⁻¹ of eq. 5.
 
     **Arguments:**
 
     - `group`: of order M.
-    - `rows`: the sampled pairs gM + g′.
+    - `rows`: (n,) the sampled pairs gM + g′.
     - `residualised`: which of the two energies.
     - `nodes`: number of maximisers, at least one per dimension d.
-    - `seed`: of their choice.
+    - `seed`: of the choice of maximisers.
 
     **Returns:**
 
@@ -64,7 +64,7 @@ def survival(
     families = maxima(group)
     chosen = _spread_over_dimensions(np.array([m.component.dim for m in families]), nodes, rng)
     W = np.stack([families[i].random_node(rng) for i in chosen], axis=1)
-    end = ascend(GroupEnergy(group, rows=rows, residualised=residualised), W, tolerance=AT_REST)
+    end = ascend(GroupEnergy(group, rows=rows, residualised=residualised), W, tolerance=STOPPING_SLOPE)
     content, place = irrep_content(end.W, group), (np.arange(len(chosen)), chosen + 1)
     rises = end.energy > VANISHES * np.array([families[i].energy for i in chosen])
     return pd.DataFrame(
@@ -82,7 +82,7 @@ def survival(
 def _spread_over_dimensions(
     dims: Int[np.ndarray, " C"], nodes: int, rng: np.random.Generator
 ) -> Int[np.ndarray, " nodes"]:
-    """Components for the nodes: dimensions in turn, and within one the components in turn, in random order."""
+    """Return a component per hidden unit: dimensions in turn, the components of a dimension in random order."""
     by_dim = [rng.permutation(np.flatnonzero(dims == d)) for d in np.unique(dims)]
     return np.array([by_dim[j % len(by_dim)][(j // len(by_dim)) % len(by_dim[j % len(by_dim)])] for j in range(nodes)])
 
@@ -94,9 +94,16 @@ def energy_boundary(
     residualised: bool = False,
     nodes: int = 12,
 ) -> pd.DataFrame:
-    """Survival of maxima at several data fractions p and seeds: `survival` with columns fraction, n and seed.
+    """Run `survival` at several data fractions p and seeds; adds the columns fraction, n and seed.
 
     The pairs of a seed are nested: a smaller fraction is a subset of a larger one.
+
+    **Arguments:**
+
+    - `group`: of order M.
+    - `fractions`: data fractions p.
+    - `seeds`: of the sampled pairs and the maximisers.
+    - `residualised`, `nodes`: as in `survival`.
 
     >>> from firstlight.groups import cyclic
     >>> table = energy_boundary(cyclic(7), [0.3, 1.0], [0], nodes=3)
@@ -114,7 +121,7 @@ def energy_boundary(
 
 
 def half_point(fractions: Float[np.ndarray, " f"], rates: Float[np.ndarray, " f"]) -> float:
-    """The fraction at which a rate passes ½, by interpolation of the nearest nondecreasing rates; NaN if never.
+    """Return the fraction at which a rate passes ½, or NaN; interpolates the nearest nondecreasing rates.
 
     >>> import numpy as np
     >>> half_point(np.array([0.1, 0.2, 0.3]), np.array([0.0, 0.4, 0.6]))
@@ -132,7 +139,7 @@ def half_point(fractions: Float[np.ndarray, " f"], rates: Float[np.ndarray, " f"
 
 
 def critical_fraction(table: pd.DataFrame, dim: int | None = None) -> float:
-    """p₅₀ of an `energy_boundary`, over all maxima or those of irreps of one dimension.
+    """Return p₅₀ of an `energy_boundary`, over all maxima or those of irreps of dimension `dim`.
 
     >>> import pandas as pd
     >>> table = pd.DataFrame({"fraction": [0.2, 0.4], "survives": [False, True], "dim": [1, 1]})
@@ -148,30 +155,41 @@ def critical_fraction(table: pd.DataFrame, dim: int | None = None) -> float:
 def locate_boundary(
     group: Group, seeds: Sequence[int], residualised: bool = False, nodes: int = 12, evaluations: int = 6
 ) -> Float[np.ndarray, " seeds"]:
-    """p₅₀ of every seed by bisection: the fraction of its pairs at which half of the maxima survive.
+    """Find p₅₀ of every seed by bisection: the fraction of its pairs at which half of the maxima survive.
+
+    **Arguments:**
+
+    - `group`: of order M.
+    - `seeds`: of the sampled pairs and the maximisers.
+    - `residualised`, `nodes`: as in `survival`.
+    - `evaluations`: number of bisections.
 
     >>> from firstlight.groups import cyclic
-    >>> found = locate_boundary(cyclic(7), [0], nodes=3)
-    >>> bool(0.1 < found[0] < 1)
+    >>> p50 = locate_boundary(cyclic(7), [0], nodes=3)
+    >>> bool(0.1 < p50[0] < 1)
     True
     """
-    found = []
+    half_points = []
     for seed in seeds:
         low, high = 0.0, 1.0
         for _ in range(evaluations):
-            # The middle on a logarithmic scale once both ends are known to be positive.
+            # Bisect on a logarithmic scale once both ends are positive.
             middle = np.sqrt(low * high) if low else high / 2
             rate = np.mean(energy_boundary(group, [middle], [seed], residualised, nodes)["survives"])
             low, high = (low, middle) if rate >= 0.5 else (middle, high)
-        found.append(np.sqrt(low * high) if low else high)
-    return np.array(found)
+        half_points.append(np.sqrt(low * high) if low else high)
+    return np.array(half_points)
 
 
 @dataclass(frozen=True)
 class BoundaryFit:
-    """n = p₅₀M² against M: the power of n ∝ M^power, c = n/(M ln M) for each M, and how it drifts.
+    """Fit of n = p₅₀M² against M.
 
-    `drift` is the exponent x of c ∝ M^x: 0 if n ∝ M ln M, as Theorem 4 has it.
+    **Attributes:**
+
+    - `power`, `power_error`: exponent of n ∝ M^power and its standard error.
+    - `c`: n/(M ln M) for each M.
+    - `drift`, `drift_error`: exponent x of c ∝ M^x and its standard error; 0 if n ∝ M ln M, as Theorem 4 states.
     """
 
     power: float
@@ -182,7 +200,7 @@ class BoundaryFit:
 
 
 def fit_boundary(M: Real[np.ndarray, " m"], p50: Float[np.ndarray, " m"]) -> BoundaryFit:
-    """Least squares in the logarithms, with standard errors.
+    """Fit power and drift by least squares in the logarithms, with standard errors.
 
     >>> import numpy as np
     >>> M = np.array([11.0, 23.0, 47.0, 101.0])

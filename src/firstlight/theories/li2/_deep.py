@@ -1,4 +1,4 @@
-"""Deeper nets: how the backpropagated gradient reaches lower layers (Section 7)."""
+"""Deeper networks: how the backpropagated gradient reaches lower layers (Section 7)."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,9 +14,14 @@ Elementwise = Callable[[np.ndarray], np.ndarray]
 def forward(
     X: Float[np.ndarray, "n d"], weights: Sequence[np.ndarray], sigma: Elementwise, *, residual: bool = False
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Activations F_1, …, F_L of the hidden layers and the sums H_1, …, H_L they are made from.
+    """Return the activations F_1, …, F_L and the pre-activations H_1, …, H_L of the hidden layers.
 
-    With `residual`, layers between equal widths compute F_l = σ(F_{l−1} + F_{l−1}W_l), as in Figure 7.
+    **Arguments:**
+
+    - `X`: (n, d) inputs.
+    - `weights`: W_1, …, W_L.
+    - `sigma`: σ, elementwise.
+    - `residual`: whether layers between equal widths compute F_l = σ(F_{l−1} + F_{l−1}W_l), as in Figure 7.
 
     >>> F, H = forward(np.eye(2), [np.eye(2), np.eye(2)], lambda x: np.maximum(x, 0), residual=True)
     >>> F[1]
@@ -39,13 +44,17 @@ def _skips(layer: int, W: np.ndarray, residual: bool) -> bool:
 def backward(
     G: Matrix, H: Sequence[np.ndarray], weights: Sequence[np.ndarray], slope: Elementwise, *, residual: bool = False
 ) -> list[np.ndarray]:
-    r"""G_1, …, G_L from G_L, exactly:
+    r"""Compute G_1, …, G_L from G_L, exactly:
 
     $$G_{l-1} = (G_l \circ \sigma'(H_l)) W_l^\top \quad (+\; G_l \circ \sigma'(H_l) \text{ over a skip connection}).$$
 
-    Gates differ from node to node, so no diagonal matrix D_l on the left gives this, as eq. 12 has it.
+    Gates differ between hidden units, so no diagonal matrix D_l on the left gives this, as eq. 12 claims.
 
-    **Arguments:** `G` (n, K_L); `H` and `weights` as in `forward`; `slope` is σ′.
+    **Arguments:**
+
+    - `G`: (n, K_L) gradient at the last hidden layer.
+    - `H`, `weights`, `residual`: as in `forward`.
+    - `slope`: σ′, elementwise.
     """
     gradients = [G]
     for layer in range(len(weights) - 1, 0, -1):
@@ -55,16 +64,21 @@ def backward(
 
 
 def shared_gates(F: Matrix, H: Float[np.ndarray, "n K2"], Y: Float[np.ndarray, "n M"], slope: Elementwise) -> Matrix:
-    """Eq. 12 as printed, DỸỸᵀDF, with a sample's gates replaced by their mean over nodes, D = diag(mean_j σ′(h_ij)).
+    """Compute eq. 12 as printed, DỸỸᵀDF, with one gate per sample: D = diag(mean_j σ′(h_ij)) over hidden units j.
 
-    **Arguments:** `F` = F_{L−1}, `H` = H_L, `Y` the labels.
+    **Arguments:**
+
+    - `F`: F_{L−1}, (n, K).
+    - `H`: H_L, (n, K2).
+    - `Y`: (n, M) labels.
+    - `slope`: σ′, elementwise.
     """
     Y_tilde, gate = centred(Y), slope(H).mean(axis=1, keepdims=True)
     return gate * (Y_tilde @ (Y_tilde.T @ (gate * F)))
 
 
 def relu_limit(F: Matrix, Y: Float[np.ndarray, "n M"]) -> Matrix:
-    r"""What (ỸỸᵀσ(FW) ∘ σ′(FW))Wᵀ tends to, per node, for σ = relu, W of independent N(0, 1) and many nodes.
+    r"""Return the limit of (ỸỸᵀσ(FW) ∘ σ′(FW))Wᵀ per hidden unit, for σ = relu and many units, W of N(0, 1) entries.
 
     $$\left[(\tilde Y\tilde Y^\top \circ \Theta_0) + \mathrm{diag}((\tilde Y\tilde Y^\top \circ \Theta_2) 1)\right] F,$$
 
@@ -85,7 +99,7 @@ def relu_limit(F: Matrix, Y: Float[np.ndarray, "n M"]) -> Matrix:
 
 
 def label_signal(G: Matrix, F: Matrix, Y: Float[np.ndarray, "n M"]) -> float:
-    """The cosine between a gradient and ỸỸᵀF, what the first stages of learning need it to be.
+    """Return the cosine between a gradient and ỸỸᵀF, the direction that the first stages of learning need.
 
     >>> F, Y = np.random.default_rng(0).normal(size=(6, 4)), np.eye(3)[[0, 1, 2, 0, 1, 2]]
     >>> round(label_signal(centred(Y) @ (centred(Y).T @ F), F, Y), 12)

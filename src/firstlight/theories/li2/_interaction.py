@@ -1,4 +1,4 @@
-"""Stage III: nodes that repel each other, and a gradient that turns to what is missing (Theorems 6 and 7)."""
+"""Stage III: hidden units repel each other, and the gradient turns to missing irreps (Theorems 6 and 7)."""
 
 from collections.abc import Collection
 
@@ -10,13 +10,16 @@ from firstlight.groups import Group, convolve
 
 
 def repulsion_matrix(F: Float[np.ndarray, "n K"], eta: float) -> Float[np.ndarray, "K K"]:
-    r"""B = (F̃ᵀF̃ + ηI)⁻¹, whose entries b_jl say how much node l enters what drives node j.
+    r"""Return B = (F̃ᵀF̃ + ηI)⁻¹; b_jl weighs hidden unit l in the gradient of hidden unit j.
 
     $$[\tilde F B]_j = b_{jj}\tilde f_j + \sum_{l \neq j} b_{jl}\tilde f_l$$
 
     Reference: Li₂, eq. 10, where the sum must leave out l = j.
 
-    **Arguments:** `F` (n, K) activations, centred here; `eta` > 0 the ridge.
+    **Arguments:**
+
+    - `F`: (n, K) activations; the function centres them.
+    - `eta`: ridge η > 0.
 
     >>> B = repulsion_matrix(np.array([[1.0, 1.0], [0.0, 0.1], [0.0, 0.0]]), eta=0.1)
     >>> bool(B[0, 1] < 0)
@@ -28,12 +31,18 @@ def repulsion_matrix(F: Float[np.ndarray, "n K"], eta: float) -> Float[np.ndarra
 
 
 def repulsion_coefficient(F: Float[np.ndarray, "n K"], eta: float, j: int, l: int) -> float:
-    r"""b_jl from the two nodes and what the others leave of them.
+    r"""Compute b_jl from two hidden units and their ridge residuals on all others.
 
     $$b_{jl} = -\frac{\beta}{(\eta + \alpha)(\eta + \gamma) - \beta^2}$$
 
-    with α = f̃_jᵀPf̃_j, β = f̃_jᵀPf̃_l, γ = f̃_lᵀPf̃_l and P = P_{η,−jl} the ridge residual of all other nodes. The
-    sign is opposite to that of β: what the others leave of two similar nodes repels. Reference: Li₂, Theorem 6.
+    with α = f̃_jᵀPf̃_j, β = f̃_jᵀPf̃_l, γ = f̃_lᵀPf̃_l and P = P_{η,−jl} the ridge residual of all other units. The sign
+    is opposite to that of β: two units with similar residuals repel. Reference: Li₂, Theorem 6.
+
+    **Arguments:**
+
+    - `F`: (n, K) activations; the function centres them.
+    - `eta`: ridge η > 0.
+    - `j`, `l`: two different hidden units.
 
     >>> F = np.random.default_rng(0).normal(size=(9, 4))
     >>> bool(np.isclose(repulsion_coefficient(F, 0.3, 1, 3), repulsion_matrix(F, 0.3)[1, 3]))
@@ -41,7 +50,7 @@ def repulsion_coefficient(F: Float[np.ndarray, "n K"], eta: float, j: int, l: in
     """
     _require_ridge(eta)
     if j == l:
-        raise ValueError(f"repulsion is between two different nodes, got j = l = {j}")
+        raise ValueError(f"repulsion is between two different hidden units, got j = l = {j}")
     F_tilde = centred(F)
     others, pair = np.delete(F_tilde, [j, l], axis=1), F_tilde[:, [j, l]]
     gram = others.T @ others + eta * np.eye(others.shape[1])
@@ -56,15 +65,18 @@ def _require_ridge(eta: float) -> None:
 
 
 def modulation(group: Group, learned: Collection[int]) -> Complex[np.ndarray, "M w"]:
-    r"""Φ_S, whose columns span what the irreps in S do not: the residual of the target is Φ_SΦ_S* on the product.
+    r"""Return Φ_S, whose columns span all irreps outside S; the residual of the target is Φ_SΦ_S* of the product.
 
     $$\Phi_S = \left[\sqrt{d_k/M}\,[C_k(h)]_{ij}\right]_{k \notin S,\ k \neq 0,\ i, j \le d_k}$$
 
-    Its width is Σ_{k∉S} d_k²; the printed one, with one column χ_k for each irrep, is right for Abelian groups
-    only, where it is κ − |S|. Reference: Li₂, Theorem 7.
+    The width is Σ_{k∉S} d_k². The printed matrix, with one column χ_k per irrep, is correct only for Abelian groups,
+    where the width is κ − |S|. Reference: Li₂, Theorem 7.
 
-    **Arguments:** `learned`, S, as places in `group.irreps()`; real nodes learn an irrep with its conjugate, so S is
-    closed under conjugation here, and the trivial irrep is always left out.
+    **Arguments:**
+
+    - `group`: of order M.
+    - `learned`: S, indices into `group.irreps()`. Real hidden units learn an irrep with its conjugate, so the function
+      closes S under conjugation; it always leaves out the trivial irrep.
 
     >>> from firstlight.groups import symmetric
     >>> modulation(symmetric(3), learned=[1]).shape
@@ -87,11 +99,16 @@ def _require_known(group: Group, learned: Collection[int]) -> None:
 def modulated_energy(
     group: Group, learned: Collection[int], W: Float[np.ndarray, "two_M K"]
 ) -> Float[np.ndarray, " K"]:
-    r"""E_S(w) = ½‖Φ_S* z‖², z_h = Σ_{g₁g₂=h} σ(a(g₁) + b(g₂)), the energy once the irreps of S are fitted (σ = x²).
+    r"""Compute the energy E_S(w) that is left once the irreps of S are fitted (σ = x²).
 
-    On the full table z = 2(a ∗ b) up to a constant, which every k ≠ 0 ignores. Reference: Li₂, Theorem 7.
+    E_S(w) = ½‖Φ_S* z‖² with z_h = Σ_{g₁g₂=h} σ(a(g₁) + b(g₂)). On the full table z = 2(a ∗ b) up to a constant, which
+    every k ≠ 0 ignores. Reference: Li₂, Theorem 7.
 
-    **Arguments:** `W` (2M, K), a node w = [a; b] in each column.
+    **Arguments:**
+
+    - `group`: of order M.
+    - `learned`: S, as in `modulation`.
+    - `W`: (2M, K), a hidden unit w = [a; b] in each column.
 
     >>> from firstlight.groups import cyclic
     >>> w = np.cos(2 * np.pi * np.arange(5) / 5)
@@ -105,7 +122,7 @@ def modulated_energy(
 def modulated_gradient(
     group: Group, learned: Collection[int], W: Float[np.ndarray, "two_M K"]
 ) -> Float[np.ndarray, "two_M K"]:
-    """∇E_S of each node, by group convolution.
+    """Compute ∇E_S of each hidden unit, by group convolution; arguments as in `modulated_energy`.
 
     With z̃ = Re Φ_SΦ_S* z, ∂E_S/∂a(g) = 2 Σ_h z̃(h) b(g⁻¹h) and ∂E_S/∂b(g) = 2 Σ_h z̃(h) a(hg⁻¹).
     """
@@ -125,10 +142,16 @@ def ascend_modulated(
     steps: int = 3000,
     tolerance: float = 1e-9,
 ) -> Float[np.ndarray, "two_M starts"]:
-    """Maxima of E_S on the unit sphere that ascents from random starts reach, one in each column.
+    """Ascend E_S on the unit sphere from random starts; return the maximum of each start as a column.
 
-    These are the ascents of `features.ascend` with the irreps of S left out. Should one not come to rest, that is an
-    error, not a column.
+    Calls `features.ascend` without the irreps of S. Raises an error if an ascent does not converge.
+
+    **Arguments:**
+
+    - `group`: of order M.
+    - `learned`: S, as in `modulation`.
+    - `starts`, `seed`: number and seed of the random starts.
+    - `steps`, `tolerance`: as in `features.ascend`.
 
     >>> from firstlight.groups import cyclic
     >>> W = ascend_modulated(cyclic(5), learned=(1, 4), starts=4)
@@ -140,12 +163,14 @@ def ascend_modulated(
         GroupEnergy(group), random_starts(group, starts, seed), steps=steps, tolerance=tolerance, fitted=learned
     )
     if not end.converged.all():
-        raise ValueError(f"{np.sum(~end.converged)} of {starts} ascents did not rest within {steps} steps; allow more")
+        raise ValueError(
+            f"{np.sum(~end.converged)} of {starts} ascents did not converge within {steps} steps; allow more"
+        )
     return end.W
 
 
 def reached_irreps(group: Group, W: Float[np.ndarray, "two_M K"], level: float = 0.99) -> list[frozenset[int]]:
-    """For each node, the irreps (one, or a conjugate pair) that hold `level` of its norm; empty where none does."""
+    """Return the irrep, or conjugate pair, that holds `level` of each hidden unit's norm; empty if none does."""
     content, parts = irrep_content(W, group), group.real_components()
     return [frozenset(parts[int(np.argmax(c))].irreps if c.max() >= level else ()) for c in content]
 
@@ -158,6 +183,7 @@ def _coefficients(group: Group, learned: Collection[int], W: np.ndarray) -> np.n
 def _halves(group: Group, W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if W.ndim != 2 or W.shape[0] != 2 * group.order:
         raise ValueError(
-            f"nodes on {group.name} are columns of length {2 * group.order}, first factor then second, got {W.shape}"
+            f"hidden units on {group.name} are columns of length {2 * group.order}, first factor then second; "
+            f"got shape {W.shape}"
         )
     return W[: group.order].T, W[group.order :].T

@@ -1,4 +1,4 @@
-"""Lemma 1: what random features of a wide layer send back, with its constant for any activation."""
+"""Lemma 1: the gradient of a wide layer of random features, with its constant for any activation."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,13 +10,13 @@ from jaxtyping import Float
 from firstlight.features import centred, cosine, numpy_activation, ridge_gradient
 from firstlight.tasks._splitting import train_count
 
-_REACH, _NODES = 14.0, 200
+_REACH, _POINTS = 14.0, 200
 
 
 @lru_cache(maxsize=1)
 def _quadrature() -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
-    """Points and weights of E over N(0, 1), exact to rounding for functions smooth on either side of 0."""
-    x, weight = np.polynomial.legendre.leggauss(_NODES)
+    """Return quadrature points and weights for N(0, 1), exact to rounding for functions smooth on each side of 0."""
+    x, weight = np.polynomial.legendre.leggauss(_POINTS)
     half = 0.5 * _REACH * (x + 1)
     z = np.concatenate([-half[::-1], half])
     w = 0.5 * _REACH * np.concatenate([weight[::-1], weight])
@@ -24,7 +24,7 @@ def _quadrature() -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
 
 
 def hermite(z: Float[np.ndarray, "*q"], terms: int) -> Float[np.ndarray, "terms *q"]:
-    """φ_l(z) = He_l(z)/√l!, orthonormal for z ~ N(0, 1) (Li₂, Lemma 3), for l below `terms`.
+    """Evaluate φ_l(z) = He_l(z)/√l!, orthonormal for z ~ N(0, 1) (Li₂, Lemma 3), for l below `terms`.
 
     >>> import numpy as np
     >>> hermite(np.array([2.0]), 3).ravel().round(6)
@@ -40,7 +40,7 @@ def hermite(z: Float[np.ndarray, "*q"], terms: int) -> Float[np.ndarray, "terms 
 
 
 def hermite_coefficients(activation: Any, s: float = 1.0, terms: int = 80) -> Float[np.ndarray, " terms"]:
-    """a_l(s) = E[σ(sZ) φ_l(Z)], by quadrature on either side of 0.
+    """Compute a_l(s) = E[σ(sZ) φ_l(Z)], by quadrature on each side of 0.
 
     >>> hermite_coefficients("quadratic", terms=4).round(9) + 0.0
     array([1.        , 0.        , 1.41421356, 0.        ])
@@ -50,7 +50,7 @@ def hermite_coefficients(activation: Any, s: float = 1.0, terms: int = 80) -> Fl
 
 
 def dual_kernel(activation: Any, rho: float | Float[np.ndarray, "*r"], s: float = 1.0) -> Float[np.ndarray, "*r"]:
-    r"""κ(ρ) = E σ(sZ₁)σ(sZ₂) = Σ_l a_l(s)² ρ^l for standard normals with correlation ρ; κ(1) = E σ²(sZ).
+    r"""Compute κ(ρ) = E σ(sZ₁)σ(sZ₂) = Σ_l a_l(s)² ρ^l for standard normals with correlation ρ.
 
     >>> round(float(dual_kernel("relu", 0.0)), 12) == round(1 / (2 * 3.141592653589793), 12)
     True
@@ -61,7 +61,7 @@ def dual_kernel(activation: Any, rho: float | Float[np.ndarray, "*r"], s: float 
     z, weight = _quadrature()
     sigma = numpy_activation(activation)[0]
     inside = np.where(np.abs(rho) < 1, rho, 0.0)
-    # E over Z₂ given Z₁ splits where its argument changes sign, so that a kink of σ at 0 costs no accuracy.
+    # The expectation over Z₂ given Z₁ splits where its argument changes sign: a kink of σ at 0 costs no accuracy.
     root = np.sqrt(1 - inside**2)
     value = np.empty(rho.shape)
     for place in np.ndindex(rho.shape):
@@ -71,7 +71,7 @@ def dual_kernel(activation: Any, rho: float | Float[np.ndarray, "*r"], s: float 
 
 
 def _conditional(sigma: Any, s: float, mean: Float[np.ndarray, " q"], width: float) -> Float[np.ndarray, " q"]:
-    """E σ(s(mean + width·Z)), integrating u = mean + width·Z over both sides of u = 0."""
+    """Compute E σ(s(mean + width·Z)), integrating u = mean + width·Z over both sides of u = 0."""
     x, weight = np.polynomial.legendre.leggauss(80)
     low, high = mean - 10 * width, mean + 10 * width
     total = np.zeros_like(mean)
@@ -83,7 +83,7 @@ def _conditional(sigma: Any, s: float, mean: Float[np.ndarray, " q"], width: flo
 
 
 def c1_equicorrelated(activation: Any, rho: float, s: float = 1.0) -> float:
-    """c₁ = κ(1) − κ(ρ) for inputs of norm s whose correlations xᵀx′/s² are all ρ; F̃F̃ᵀ → K c₁ P₁⊥.
+    """Return c₁ = κ(1) − κ(ρ) for inputs of norm s whose correlations xᵀx′/s² are all ρ: F̃F̃ᵀ → K c₁ P₁⊥.
 
     >>> [round(c1_equicorrelated(name, 0.3), 4) for name in ("quadratic", "relu", "silu", "tanh")]
     [1.82, 0.2586, 0.2325, 0.2836]
@@ -93,10 +93,10 @@ def c1_equicorrelated(activation: Any, rho: float, s: float = 1.0) -> float:
 
 
 def c1_group_table(activation: Any, deviation: float = 1.0) -> float:
-    """c₁ = κ(1) − 2κ(½) + κ(0) for the whole table of a group, weights N(0, deviation²).
+    """Return c₁ = κ(1) − 2κ(½) + κ(0) for the whole table of a group, weights N(0, deviation²).
 
-    Two pairs share both, one or no factor, so that κ takes three values; the eigenvalue of F̃F̃ᵀ on functions of
-    the product is K c₁, whatever the group.
+    Two pairs share both, one or no factor, so that κ takes three values. The eigenvalue of F̃F̃ᵀ on functions of the
+    product is K c₁ for every group.
 
     >>> [round(c1_group_table(name), 4) for name in ("quadratic", "relu", "silu")]
     [4.0, 0.1003, 0.0868]
@@ -108,7 +108,7 @@ def c1_group_table(activation: Any, deviation: float = 1.0) -> float:
 def independent_gradient(
     F: Float[np.ndarray, "n K"], Y: Float[np.ndarray, "n M"], eta: float, c1: float
 ) -> Float[np.ndarray, "n K"]:
-    r"""Lemma 1, corrected, for K ≫ n: every column depends on its own node only.
+    r"""Compute G_F by Lemma 1, corrected, for K ≫ n: each column depends on its own hidden unit only.
 
     $$G_F = \frac{\eta}{(K c_1 + \eta)^2}\, \tilde Y \tilde Y^\top F$$
 
@@ -122,7 +122,7 @@ def independent_gradient(
 
 @dataclass(frozen=True)
 class GradientAgreement:
-    """How close two matrices are: the cosine of their angle, the ratio of their norms, ‖A − B‖/‖A‖."""
+    """Agreement of two matrices: the cosine of their angle, the ratio of their norms, ‖A − B‖/‖A‖."""
 
     cosine: float
     scale: float
@@ -130,13 +130,13 @@ class GradientAgreement:
 
     @classmethod
     def of(cls, A: Float[np.ndarray, "n K"], B: Float[np.ndarray, "n K"]) -> "GradientAgreement":
-        """Of the measured A with the predicted B."""
+        """Compare the measured A with the predicted B."""
         size_A, size_B = np.linalg.norm(A), np.linalg.norm(B)
         return cls(float(cosine(A, B)), float(size_A / size_B), float(np.linalg.norm(A - B) / size_A))
 
 
 def equicorrelated_inputs(n: int, rho: float) -> Float[np.ndarray, "n n"]:
-    """n inputs of norm 1 with correlation ρ each, the assumptions (2) and (3) of Lemma 1.
+    """Return n inputs of norm 1 with pairwise correlation ρ: assumptions (2) and (3) of Lemma 1.
 
     >>> X = equicorrelated_inputs(3, 0.3)
     >>> (X @ X.T).round(9)
@@ -156,12 +156,22 @@ def lemma_1_agreement(
     c1: float,
     seed: int,
 ) -> GradientAgreement:
-    """G_F of the ridge solution on `width` random N(0, 1) features against `independent_gradient`.
+    """Compare G_F of the ridge solution on `width` random N(0, 1) features with `independent_gradient`.
+
+    **Arguments:**
+
+    - `activation`: σ.
+    - `X`: (n, d) inputs.
+    - `Y`: (n, M) targets.
+    - `width`: K, the number of random features.
+    - `eta`: ridge η > 0.
+    - `c1`: the constant c₁.
+    - `seed`: of the features.
 
     >>> import numpy as np
     >>> Y = np.eye(5)[np.arange(40) % 5]
-    >>> found = lemma_1_agreement("relu", equicorrelated_inputs(40, 0.3), Y, 4000, 1.0, 0.2586, seed=0)
-    >>> found.cosine > 0.9
+    >>> agreement = lemma_1_agreement("relu", equicorrelated_inputs(40, 0.3), Y, 4000, 1.0, 0.2586, seed=0)
+    >>> agreement.cosine > 0.9
     True
     """
     W = np.random.default_rng(seed).standard_normal((X.shape[1], width))
@@ -170,10 +180,18 @@ def lemma_1_agreement(
 
 
 def sampled_table_cosine(activation: Any, M: int, fraction: float, eta: float = 1e-6, seed: int = 0) -> float:
-    """The cosine of G_F and ỸỸᵀF for an infinitely wide layer on part of the table of Z_M.
+    """Return the cosine of G_F and ỸỸᵀF for an infinitely wide layer on part of the table of Z_M.
 
-    FFᵀ/K is then the matrix κ of three values and every inner product of n×K matrices is a trace of n×n ones; on the
-    whole table it is 1. `eta` is η/K.
+    In this limit FFᵀ/K is a matrix of three values of κ, and every inner product of n×K matrices is a trace of n×n
+    matrices. On the whole table the cosine is 1.
+
+    **Arguments:**
+
+    - `activation`: σ.
+    - `M`: order of the group.
+    - `fraction`: of the pairs.
+    - `eta`: η/K.
+    - `seed`: of the sampled pairs.
 
     >>> round(sampled_table_cosine("quadratic", 7, 1.0), 6)
     1.0

@@ -1,4 +1,4 @@
-"""Theorem 5: what the energy asks for when all samples share one target; nothing but memory."""
+"""Theorem 5: the maxima of the energy when all samples share one target, which only memorise."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,7 +11,7 @@ from firstlight.features import numpy_activation
 from firstlight.groups import Group
 
 BUDGET = np.sqrt(2.0)
-"""The largest pair sum a unit node can have: s_g = u_g + v_{g⁻¹h} ≤ √2."""
+"""Largest pair sum of a hidden unit of norm 1: s_g = u_g + v_{g⁻¹h} ≤ √2."""
 
 _SMALLEST, _LARGEST = 1e-12, 1.001 * BUDGET
 
@@ -19,7 +19,7 @@ Shape = Literal["focused", "spreading", "mixed"]
 
 
 def phi(activation: Any, x: Float[np.ndarray, "*x"]) -> Float[np.ndarray, "*x"]:
-    """φ(x) = σ′(x)/x for x > 0; focused memories where it does not decrease, spreading ones where it does.
+    """Evaluate φ(x) = σ′(x)/x for x > 0: memories are focused if φ does not decrease, spreading if it does.
 
     >>> import numpy as np
     >>> phi("quadratic", np.array([0.5, 1.0])), phi("relu", np.array([0.5, 1.0]))
@@ -27,12 +27,12 @@ def phi(activation: Any, x: Float[np.ndarray, "*x"]) -> Float[np.ndarray, "*x"]:
     """
     x = np.asarray(x, float)
     if (x <= 0).any():
-        raise ValueError(f"φ(x) = σ′(x)/x is for x > 0, got {x.min()}")
+        raise ValueError(f"φ(x) = σ′(x)/x requires x > 0, got {x.min()}")
     return np.asarray(numpy_activation(activation)[1](x) / x)
 
 
 def memory_shape(activation: Any) -> Shape:
-    """Whether φ is nondecreasing (focused) or strictly decreasing (spreading) on (0, √2], or neither.
+    """Classify φ on (0, √2]: nondecreasing ("focused"), strictly decreasing ("spreading") or neither ("mixed").
 
     >>> [memory_shape(name) for name in ("quadratic", "power3", "relu", "silu", "tanh", "sigmoid")]
     ['focused', 'focused', 'spreading', 'spreading', 'spreading', 'spreading']
@@ -47,7 +47,15 @@ def memory_shape(activation: Any) -> Shape:
 
 @dataclass(frozen=True, eq=False)
 class Memory:
-    """The memory of greatest energy: its shape, the pair sums s_g (M,), the multiplier λ, F = Σ p_g σ(s_g)."""
+    """The memory of largest energy.
+
+    **Attributes:**
+
+    - `shape`: "focused", "spreading" or "mixed".
+    - `s`: (M,) pair sums s_g.
+    - `lam`: multiplier λ.
+    - `value`: F = Σ p_g σ(s_g).
+    """
 
     shape: Shape
     s: Float[np.ndarray, " M"]
@@ -55,7 +63,7 @@ class Memory:
     value: float
 
     def node(self, group: Group, h: int) -> Float[np.ndarray, " twoM"]:
-        """w = ½ Σ_g s_g [e_g; e_{g⁻¹h}], the node of unit norm with these pair sums."""
+        """Return w = ½ Σ_g s_g [e_g; e_{g⁻¹h}], the hidden unit of norm 1 with these pair sums."""
         w = np.zeros(2 * group.order)
         w[: group.order] = self.s / 2
         w[group.order + group.table[group.inverse, h]] = self.s / 2
@@ -67,13 +75,13 @@ def memorise(p: Float[np.ndarray, " M"], activation: Any) -> Memory:
 
     $$p_g\,\varphi(s_g) = 2\lambda \text{ where } s_g > 0, \qquad \sum_g s_g^2 = 2$$
 
-    If φ = σ′(x)/x is nondecreasing, all of the budget goes to the most frequent pair; if strictly decreasing,
+    If φ = σ′(x)/x is nondecreasing, the whole budget goes to the most frequent pair. If φ is strictly decreasing,
     s_g = φ⁻¹(2λ/p_g), and 0 where 2λ/p_g ≥ φ(0⁺).
 
     **Arguments:**
 
     - `p`: (M,) how often the pair (g, g⁻¹h) is sampled, with a unique maximum if the memory is focused.
-    - `activation`: σ, with σ′ > 0 on (0, √2]: else the budget is not spent.
+    - `activation`: σ, with σ′ > 0 on (0, √2], so that the whole budget is used.
 
     >>> import numpy as np
     >>> p = np.array([0.5, 0.3, 0.2])
@@ -84,7 +92,7 @@ def memorise(p: Float[np.ndarray, " M"], activation: Any) -> Memory:
     if p.ndim != 1 or not ((p >= 0).all() and p.sum() > 0 and np.isfinite(p).all()):
         raise ValueError(f"p must be frequencies ≥ 0 and not all 0, got {p}")
     if not (phi(activation, np.linspace(0, BUDGET, 2001)[1:]) > 0).all():
-        raise ValueError(f"σ must rise on (0, √2], where {activation!r} does not; Theorem 5 needs σ′ > 0")
+        raise ValueError(f"σ must rise on (0, √2], got {activation!r}, which does not; Theorem 5 needs σ′ > 0")
     sigma = numpy_activation(activation)[0]
     shape = memory_shape(activation)
     if shape == "mixed":
@@ -101,9 +109,9 @@ def memorise(p: Float[np.ndarray, " M"], activation: Any) -> Memory:
 
 
 def _spread(p: Float[np.ndarray, " M"], activation: Any) -> tuple[Float[np.ndarray, " M"], float]:
-    """s and λ with p φ(s) = 2λ and Σs² = 2, by bisection on log λ and, inside, on every s at once."""
-    # With s = √2 alone at the most frequent pair λ is smallest, and a little less overspends the budget whatever the
-    # rounding; with s → 0 everywhere λ is largest.
+    """Solve p φ(s) = 2λ and Σs² = 2 for s and λ: a root search in log λ, with an inner search for all s at once."""
+    # λ is smallest if s = √2 at the most frequent pair only, and a slightly smaller λ exceeds the budget despite
+    # rounding; λ is largest as s → 0 everywhere.
     low = np.log(p.max() * phi(activation, np.array(0.5 * (BUDGET + _LARGEST))) / 2)
     high = low + 1.0
     while _budget(p, activation, high) > 2:
@@ -117,12 +125,12 @@ def _budget(p: Float[np.ndarray, " M"], activation: Any, log_lam: float) -> floa
 
 
 def _inverse(p: Float[np.ndarray, " M"], activation: Any, log_lam: float) -> Float[np.ndarray, " M"]:
-    """φ⁻¹(2λ/p) in [0, √2] and a little beyond, 0 where φ(0⁺) is too small or p = 0."""
+    """Return φ⁻¹(2λ/p) in [0, 1.001·√2], and 0 where φ(0⁺) is too small or p = 0."""
     target = 2 * np.exp(log_lam) / np.where(p > 0, p, 1.0)
     low, high = np.full(p.shape, _SMALLEST), np.full(p.shape, _LARGEST)
     active = (p > 0) & (phi(activation, low) > target)
     parts, each = np.linspace(0, 1, 65), np.arange(len(p))
-    # Nine searches among 64 parts each: as exact as 54 bisections, with a sixth of the calls.
+    # Nine searches among 64 parts each are as exact as 54 bisections, with a sixth of the calls.
     for _ in range(9):
         grid = low[:, None] + (high - low)[:, None] * parts
         last = np.clip((phi(activation, grid) > target[:, None]).sum(axis=1) - 1, 0, 63)
@@ -133,9 +141,9 @@ def _inverse(p: Float[np.ndarray, " M"], activation: Any, log_lam: float) -> Flo
 def memory_energy(
     w: Float[np.ndarray, " twoM"], p: Float[np.ndarray, " M"], group: Group, h: int, activation: Any
 ) -> float:
-    """F(w) = Σ_g p_g σ(u_g + v_{g⁻¹h}), of which E = ½(nF)² for uncentred Y and one target h.
+    """Compute F(w) = Σ_g p_g σ(u_g + v_{g⁻¹h}); E = ½(nF)² for uncentred Y and one target h.
 
-    With Y centred over samples that all have one target, Ỹ = 0 and E vanishes identically.
+    If Y is centred over samples that all have one target, Ỹ = 0 and E vanishes identically.
 
     >>> import numpy as np
     >>> from firstlight.groups import cyclic

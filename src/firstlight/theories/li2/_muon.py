@@ -1,11 +1,11 @@
-"""Muon and the diversity of nodes: its direction, who wins among modes, and how many nodes find them all."""
+"""Muon and the diversity of hidden units: its direction, the mode a unit selects, how many units cover all modes."""
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 
 def polar(G: Float[np.ndarray, "d K"]) -> Float[np.ndarray, "d K"]:
-    r"""Muon's direction $\hat G = U V^\top$ for the reduced SVD $G = U D V^\top$, without the directions of zero gain.
+    r"""Return Muon's direction $\hat G = U V^\top$ for the reduced SVD $G = U D V^\top$, without zero singular values.
 
     ⟨Ĝ, G⟩ = tr D, the nuclear norm: Muon ascends wherever G ≠ 0 and rests where G = 0. Reference: Li₂, Lemma 2.
 
@@ -14,18 +14,24 @@ def polar(G: Float[np.ndarray, "d K"]) -> Float[np.ndarray, "d K"]:
            [ 0., -1.]])
     """
     U, D, Vt = np.linalg.svd(G, full_matrices=False)
-    kept = D.max(initial=0.0) * max(G.shape) * np.finfo(G.dtype).eps < D
-    return U[:, kept] @ Vt[kept]
+    nonzero = D.max(initial=0.0) * max(G.shape) * np.finfo(G.dtype).eps < D
+    return U[:, nonzero] @ Vt[nonzero]
 
 
 def new_column(Q: Float[np.ndarray, "d r"], v: Float[np.ndarray, " d"], *, printed: bool = False) -> np.ndarray:
-    r"""The last column of Muon's [Q, v]^ for orthonormal Q: what becomes of a gradient beside r settled ones.
+    r"""Return the last column of Muon's [Q, v]^ for orthonormal Q: a new gradient v beside r settled columns.
 
     $$\hat v = \frac{v_\perp/t + v_\parallel/(1+t)}{\sqrt{1 + \lVert v_\parallel\rVert^2/(1+t)^2}},\qquad
       t = \lVert v_\perp \rVert$$
 
-    exactly; the printed form leaves out the root and is right to first order in v_∥, for any v_⊥, so its remainder
+    exactly. The printed form leaves out the root and is correct to first order in v_∥, for any v_⊥, so its remainder
     is O(‖v_∥‖²) and not O(‖v_⊥‖²). Reference: Li₂, Lemma 9, eq. 38.
+
+    **Arguments:**
+
+    - `Q`: (d, r) orthonormal columns.
+    - `v`: (d,) the new gradient.
+    - `printed`: whether to return the printed form.
 
     >>> Q, v = np.eye(3)[:, :1], np.array([0.5, 0.1, 0.0])
     >>> np.allclose(new_column(Q, v), polar(np.column_stack([Q, v]))[:, -1])
@@ -35,13 +41,13 @@ def new_column(Q: Float[np.ndarray, "d r"], v: Float[np.ndarray, " d"], *, print
     across = v - along
     t = np.linalg.norm(across)
     if not t > 0:
-        raise ValueError("v must have a part orthogonal to Q; it lies in its span, where Muon has no new column")
+        raise ValueError("v must have a part orthogonal to Q, got v in the span of Q, where Muon has no new column")
     direction = across / t + along / (1 + t)
     return direction if printed else direction / np.sqrt(1 + np.sum(along**2) / (1 + t) ** 2)
 
 
 def selection(mu: Float[np.ndarray, " L"], a: float) -> Float[np.ndarray, " L"]:
-    r"""p_l = μ_l^a / Σ μ^a, the chance that mode l leads when α_l has the Fréchet CDF exp(−x^{−a}).
+    r"""Return p_l = μ_l^a / Σ μ^a, the probability that mode l leads if α_l has the Fréchet CDF exp(−x^{−a}).
 
     Reference: Li₂, Lemma 7.
 
@@ -55,14 +61,14 @@ def selection(mu: Float[np.ndarray, " L"], a: float) -> Float[np.ndarray, " L"]:
 
 
 def frechet(random: np.random.Generator, a: float, size: tuple[int, ...]) -> np.ndarray:
-    """Draws with CDF exp(−x^{−a}), by inversion."""
+    """Draw from the CDF exp(−x^{−a}), by inversion."""
     return random.exponential(size=size) ** (-1 / a)
 
 
 def winner(mu: Float[np.ndarray, " L"], alpha: Float[np.ndarray, "N L"]) -> Int[np.ndarray, " N"]:
-    """The mode to which ẇ = A(w)w, ‖w‖ ≤ 1 goes (eq. 11): the leader, argmax μ_l α_l(0), where some α_l is positive.
+    """Return the mode to which ẇ = A(w)w, ‖w‖ ≤ 1 converges (eq. 11): the leader, argmax μ_l α_l(0).
 
-    Where none is, the flow goes to the origin, not to a mode, and −1 is returned. Reference: Li₂, Lemma 8.
+    If no α_l is positive, the flow converges to the origin and the result is −1. Reference: Li₂, Lemma 8.
 
     >>> winner(np.array([1.0, 0.5]), np.array([[0.3, 0.9], [-0.1, -0.2]])).tolist()
     [1, -1]
@@ -79,12 +85,17 @@ def modes_flow(
     steps: int = 600,
     rate: float = 0.03,
 ) -> Float[np.ndarray, "N L"]:
-    """Where nodes end under α̇_l = μ_l α_l² in the unit ball, each beside nodes that have `settled` on modes.
+    """Follow α̇_l = μ_l α_l² in the unit ball for N hidden units and return where they end.
 
-    A step goes along the gradient's direction, as Muon's does; with `settled`, along the new column of Lemma 9, in
-    which what points to settled modes is held back. Only the direction matters for where a node ends.
+    A step follows the direction of the gradient, as Muon does. With `settled` it follows the new column of Lemma 9,
+    which reduces the part along settled modes. Only the direction decides where a unit ends.
 
-    **Arguments:** `alpha` (N, L) starts; `settled` (N, L) which modes are taken, none by default.
+    **Arguments:**
+
+    - `mu`: (L,) rates.
+    - `alpha`: (N, L) starts.
+    - `settled`: (N, L) which modes other units have taken, none by default.
+    - `steps`, `rate`: number and length of the steps.
     """
     alpha = alpha / np.maximum(1.0, np.linalg.norm(alpha, axis=1, keepdims=True))
     taken = np.zeros_like(alpha, dtype=bool) if settled is None else settled
@@ -97,14 +108,14 @@ def modes_flow(
         direction = across / np.maximum(t, tiny) + along / (1 + t)
         length = np.linalg.norm(direction, axis=1, keepdims=True)
         moved = alpha + rate * direction / np.maximum(length, tiny)
-        # The gradient vanishes where a mode does, so the flow never takes a negative part across zero.
+        # The gradient vanishes at α_l = 0, so the flow never carries a negative α_l across zero.
         alpha = np.where(alpha < 0, np.minimum(moved, 0.0), moved)
         alpha = alpha / np.maximum(1.0, np.linalg.norm(alpha, axis=1, keepdims=True))
     return alpha
 
 
 def coupons(p: Float[np.ndarray, " L"]) -> float:
-    r"""T₀ = ∫₀^∞ (1 − Π_l (1 − e^{−p_l t})) dt, the expected number of draws until every mode was drawn.
+    r"""Return T₀ = ∫₀^∞ (1 − Π_l (1 − e^{−p_l t})) dt, the expected number of draws until every mode was drawn.
 
     Reference: Li₂, eq. 43 (Flajolet, Gardy and Thimonier 1992).
 
@@ -113,11 +124,11 @@ def coupons(p: Float[np.ndarray, " L"]) -> float:
     """
     p = _probabilities(p)
     # With s = p_min t the integrand falls like L e^{-s}; Gauss–Legendre on pieces of the line is exact to 1e-12.
-    nodes, weights = np.polynomial.legendre.leggauss(40)
+    points, weights = np.polynomial.legendre.leggauss(40)
     slow, fast = p.min(), p.max()
     edges = np.concatenate([[0.0], np.geomspace(0.05 / fast, 45.0 / slow, 60)])
     left, right = edges[:-1, None], edges[1:, None]
-    t = 0.5 * (right - left) * nodes + 0.5 * (right + left)
+    t = 0.5 * (right - left) * points + 0.5 * (right + left)
     missing = -np.expm1(np.sum(np.log1p(-np.exp(-p[:, None, None] * t)), axis=0))
     return float(np.sum(0.5 * (right - left) * weights * missing))
 
@@ -132,7 +143,9 @@ def _probabilities(p: Float[np.ndarray, " L"]) -> Float[np.ndarray, " L"]:
 
 
 def coupon_bound(p: Float[np.ndarray, " L"]) -> float:
-    """max(1/min p, L·H_L) ≤ T₀ (Lemma 10, where "min 1/p" must read "max 1/p"; Theorem 8 prints H_L without L).
+    """Return the lower bound max(1/min p, L·H_L) ≤ T₀ of Lemma 10.
+
+    Lemma 10 prints "min 1/p" for "max 1/p"; Theorem 8 prints H_L without L.
 
     >>> round(coupon_bound(np.array([0.5, 0.5])), 6)
     3.0
@@ -143,9 +156,9 @@ def coupon_bound(p: Float[np.ndarray, " L"]) -> float:
 
 
 def guided_coupons(p: Float[np.ndarray, " L"], a: float) -> float:
-    """T_a = 2^{−a}T₀ + (1 − 2^{−a})L, the number of nodes when μ is halved on the modes already taken (Theorem 8).
+    """Return T_a = 2^{−a}T₀ + (1 − 2^{−a})L, the number of hidden units if μ is halved on taken modes (Theorem 8).
 
-    Exact for that surrogate, whatever the order in which modes are taken; for Muon itself it is a bound.
+    Exact for this surrogate in any order of the modes; a bound for Muon itself.
 
     >>> round(guided_coupons(np.full(4, 0.25), a=1.0), 4)
     6.1667
@@ -155,10 +168,15 @@ def guided_coupons(p: Float[np.ndarray, " L"], a: float) -> float:
 
 
 def collect_modes(mu: Float[np.ndarray, " L"], a: float, *, trials: int, seed: int, guide: str = "none") -> np.ndarray:
-    """Nodes needed until every mode is taken, in each of `trials` runs of nodes trained one after the other.
+    """Count the hidden units, trained one after the other, until every mode is taken, in each of `trials` runs.
 
-    **Arguments:** `guide` is "none" (independent nodes), "halved" (the surrogate of Theorem 8: μ/2 on modes taken)
-    or "muon" (the flow of `modes_flow` beside the settled nodes).
+    **Arguments:**
+
+    - `mu`: (L,) rates.
+    - `a`: exponent of the Fréchet distribution of the starts.
+    - `trials`, `seed`: number and seed of the runs.
+    - `guide`: "none" (independent units), "halved" (the surrogate of Theorem 8: μ/2 on taken modes) or "muon" (the
+      flow of `modes_flow` beside the settled units).
 
     >>> int(collect_modes(np.ones(3), 2.0, trials=5, seed=0, guide="muon").max())
     3
@@ -171,7 +189,7 @@ def collect_modes(mu: Float[np.ndarray, " L"], a: float, *, trials: int, seed: i
     while (open_ := np.flatnonzero(~taken.all(1))).size:
         alpha = frechet(random, a, (len(open_), len(mu)))
         if guide == "muon":
-            # Heavy tails are scaled into the ball, which keeps the leader.
+            # Scale heavy tails into the ball; the leader stays the same.
             start = 0.5 * alpha / np.linalg.norm(alpha, axis=1, keepdims=True)
             won = np.argmax(modes_flow(mu, start, taken[open_]), axis=1)
         else:

@@ -1,8 +1,8 @@
-"""What Li₂ looks at along a run: the backpropagated gradient, the features, and how far nodes act alone.
+"""Measure the backpropagated gradient, the features, and the interaction of hidden units along a run.
 
-Beside the outputs, which the run evaluates anyway, it costs one product of the size of a forward pass; what needs
-pairs of nodes or of samples is taken on a fixed random choice of them. The formulas are written for any array
-namespace: a run takes them in JAX, weights that someone brings in NumPy.
+The run evaluates the outputs anyway; the lens adds one product of the size of a forward pass. Quantities of pairs of
+hidden units or samples use a fixed random choice. The formulas work in any array namespace: JAX during a run, NumPy for
+a user's weights.
 """
 
 import functools
@@ -20,21 +20,29 @@ from firstlight.models import HiddenUnits, Model
 from firstlight.tasks import Split, Task
 
 SAMPLED = 256
-"""Nodes, and samples, on which quantities of pairs are taken: 32,640 pairs are plenty, and all would be dear."""
+"""Number of hidden units, and of samples, for quantities of pairs: 32,640 pairs suffice, and all would be expensive."""
 
 SHOWN = 24
-"""Nodes whose own irrep content and energy are kept at each recorded step."""
+"""Number of hidden units whose irrep content and energy are recorded at each recorded step."""
 
 BLOCK = 128
-"""Most nodes whose activations are made at a time."""
+"""Largest number of hidden units whose activations are computed at a time."""
 
 FLOOR, CEILING = 1e-3, 1e6
-"""Least and largest ridge of the repulsion coefficients, in units of the mean ‖f̃_j‖², so that float32 can invert."""
+"""Bounds on the ridge of the repulsion coefficients, in units of the mean ‖f̃_j‖², so that float32 can invert."""
 
 
 class Seen(NamedTuple):
-    """What is needed of the activations F (n, K): `fitted` FV (n, M) up to a constant row, `correlations` ỸᵀF (M, K),
-    the `mean` (K,) over samples, and F on some `nodes` (n, s) and on some `samples` (s, K)."""
+    """The parts of the activations F (n, K) that the lens needs.
+
+    **Attributes:**
+
+    - `fitted`: FV (n, M) up to a constant row.
+    - `correlations`: ỸᵀF (M, K).
+    - `mean`: (K,) mean of F over samples.
+    - `nodes`: (n, s) F on some hidden units.
+    - `samples`: (s, K) F on some samples.
+    """
 
     fitted: Any
     correlations: Any
@@ -44,7 +52,7 @@ class Seen(NamedTuple):
 
 
 def see(F: Float[Any, "n K"], V: Float[Any, "K M"], Y: Float[Any, "n M"], sampled: int | None = None) -> Seen:
-    """`Seen` from the activations themselves; on all nodes and samples unless `sampled`."""
+    """Return `Seen` from the activations, on all hidden units and samples unless `sampled` limits them."""
     n, K = F.shape
     rows, columns = (slice(None) if sampled is None else _choice(m, min(sampled, m)) for m in (n, K))
     mean = F.__array_namespace__().mean(F, axis=0)
@@ -54,11 +62,10 @@ def see(F: Float[Any, "n K"], V: Float[Any, "K M"], Y: Float[Any, "n M"], sample
 def see_in_blocks(
     units: HiddenUnits, inputs: Any, Y: Float[Array, "n M"], sampled: int, outputs: Float[Array, "n M"]
 ) -> Seen:
-    """As `see`, with the activations of one block of nodes at a time, which stay in cache: half the time.
+    """Return `Seen` from one block of hidden units at a time, which stays in cache: half the time of `see`.
 
-    The network's `outputs` on these rows stand for FV: the run evaluates them anyway.
-
-    Blocks are of equal width; where K is no multiple of it, nodes without weights fill the last one up.
+    The network's `outputs` on these rows replace FV, since the run evaluates them anyway. Blocks have equal width;
+    hidden units of weight 0 pad the last block.
     """
     W = units.W
     (d, K), n = W.shape, len(Y)
@@ -93,7 +100,7 @@ def _tiny(A: Any) -> float:
 
 
 def cosine_distance(a: Any, b: Any) -> Any:
-    """1 − cos∠(a, b) = ½‖a/|a| − b/|b|‖², in the form that does not cancel for nearly parallel arrays.
+    """Return 1 − cos∠(a, b) = ½‖a/|a| − b/|b|‖², in the form that does not cancel for nearly parallel arrays.
 
     >>> round(float(cosine_distance(np.array([1.0, 0.0]), np.array([0.0, 2.0]))), 6)
     1.0
@@ -104,10 +111,10 @@ def cosine_distance(a: Any, b: Any) -> Any:
 
 
 def off_diagonal(G: Float[Any, "s s"], size: int) -> tuple[Any, Any]:
-    """How far a matrix is from diagonal: mean |off| / mean |diagonal|, and ‖off‖_F / ‖G‖_F at full size.
+    """Measure how far a matrix is from diagonal: mean |off| / mean |diagonal|, and ‖off‖_F / ‖G‖_F at full size.
 
-    The second grows with the size of the matrix; from a block (s, s) of it, both norms are extrapolated to `size`
-    rows by their means per entry. Figure 2 of Li₂ can only mean the first.
+    The second measure grows with the size of the matrix. Both norms are extrapolated from a block (s, s) to `size` rows
+    by their means per entry. Figure 2 of Li₂ can only mean the first measure.
 
     >>> entry, norm = off_diagonal(np.eye(3) + 0.1, size=300)
     >>> round(float(entry), 3), round(float(norm), 3)
@@ -122,10 +129,10 @@ def off_diagonal(G: Float[Any, "s s"], size: int) -> tuple[Any, Any]:
 
 
 def repulsion(G: Float[Any, "s s"], eta: Any) -> Any:
-    """How much of what drives a node comes from the others: the mean of ‖Σ_{l≠j} b_jl f̃_l‖ / ‖b_jj f̃_j‖ (Theorem 6).
+    """Measure how much other hidden units drive a hidden unit: mean ‖Σ_{l≠j} b_jl f̃_l‖ / ‖b_jj f̃_j‖ (Theorem 6).
 
-    With B = (G + ηI)⁻¹ it needs the Gram matrix G = F̃ᵀF̃ alone. It is 0 for orthogonal features and where all
-    are 0, and near 1 where every feature is a combination of the others.
+    With B = (G + ηI)⁻¹ it needs only the Gram matrix G = F̃ᵀF̃. It is 0 if the features are orthogonal or all zero, and
+    near 1 if every feature is a combination of the others.
 
     >>> round(float(repulsion(np.eye(4), 0.1)), 6)
     0.0
@@ -149,15 +156,20 @@ def measure(
     group: Group | None,
     shown: int | None = SHOWN,
 ) -> dict[str, Any]:
-    """Everything Li₂ looks at, at one moment; the columns are explained in `docs/li2.md`.
+    """Compute all columns of the lens at one moment; `docs/li2.md` explains them.
 
     |G_F| and its cosine with ỸỸᵀF come from M×M products: with R = P₁⊥(Y − FV) and C = ỸᵀF,
     ‖RVᵀ‖² = ⟨RᵀR, VᵀV⟩, ⟨RVᵀ, ỸC⟩ = ⟨RᵀỸ, (CV)ᵀ⟩ and ‖ỸC‖² = ⟨ỸᵀỸ, CCᵀ⟩; the energies are ½ΣC². The ridge under
-    which V would rest, η = ⟨R, FV⟩/‖V‖², is read off the weights: it is the decay's once Stage I is over.
+    which V would rest, η = ⟨R, FV⟩/‖V‖², comes from the weights: it equals the decay's once Stage I is over.
 
-    **Arguments:** `model`; `previous`, one step earlier, or None, which leaves its columns out; what was `seen` of the
-    activations; `Y` the targets; the `group` or None; `shown`, the number of nodes of which content and energy are
-    kept, None for all.
+    **Arguments:**
+
+    - `model`: the network now.
+    - `previous`: the network one step earlier, or None, which leaves out the columns of the last step.
+    - `seen`: parts of the activations.
+    - `Y`: (n, M) targets.
+    - `group`: the group, or None, which leaves out the irrep columns.
+    - `shown`: number of hidden units whose content and energy are returned, None for all.
     """
     xp, C = Y.__array_namespace__(), seen.correlations
     W, V = xp.asarray(model.first), xp.asarray(model.last)
@@ -190,7 +202,7 @@ def measure(
 
 
 def _energies(model: Model, W: Any, C: Float[Any, "M K"]) -> Float[Any, " K"]:
-    """E(w_j/‖w_j‖) where σ is homogeneous, E(w_j) elsewhere and above the first layer."""
+    """Return E(w_j/‖w_j‖) for homogeneous σ, and E(w_j) for other σ and above the first layer."""
     xp = C.__array_namespace__()
     energies = 0.5 * xp.sum(C**2, axis=0)
     units = model.hidden_units
@@ -210,7 +222,7 @@ def _pairs(seen: Seen, ridge: Any) -> dict[str, Any]:
         "li2.off_nodes_norm": whole,
         "li2.off_samples": sample_entry,
         "li2.off_samples_norm": sample_whole,
-        # A part of the nodes under that part of the ridge has the P_η of all of them, on average.
+        # A share of the hidden units with the same share of the ridge has, on average, the P_η of all units.
         "li2.repulsion": repulsion(between_nodes, ridge * len(between_nodes) / K),
     }
 
@@ -221,7 +233,7 @@ def _choice(total: int, count: int) -> np.ndarray:
 
 
 def observe(ctx: flow.Context) -> dict[str, Array]:
-    """The observable of the lens: `measure` on the training rows, pairs on at most `SAMPLED` nodes and samples."""
+    """Record `measure` on the training rows, with pairs of at most `SAMPLED` hidden units and samples."""
     model, inputs = ctx.model, ctx.train_inputs
     Y = flow.target_matrix(ctx.train_targets, ctx.task.outputs, model.last.dtype)
     if (units := model.hidden_units) is not None:
@@ -232,7 +244,7 @@ def observe(ctx: flow.Context) -> dict[str, Array]:
 
 
 def observe_exactly(ctx: flow.Context) -> dict[str, Array]:
-    """As `observe`, with all pairs of nodes and of samples: as dear as many training steps at K = n = 2048."""
+    """Record as `observe`, with all pairs of hidden units and samples: costs many training steps at K = n = 2048."""
     V = ctx.model.last
     Y = flow.target_matrix(ctx.train_targets, ctx.task.outputs, V.dtype)
     seen = see(ctx.model.features(ctx.train_inputs.project), V, Y)
@@ -240,12 +252,15 @@ def observe_exactly(ctx: flow.Context) -> dict[str, Array]:
 
 
 def read(model: Model, data: Task | Split, *, previous: Model | None = None) -> dict[str, Any]:
-    """What the lens sees in weights that someone brings, exactly, in float64.
+    """Compute the columns of the lens for a user's weights, exactly, in float64.
 
-    **Arguments:** `model`, two-layer or deep; `data`, the task, or a split whose training rows are used;
-    `previous`, the weights a step earlier; without them the columns of the last step are left out.
+    **Arguments:**
 
-    Returns the columns of the lens: numbers as floats, per-node content (K, c) and energies (K,) as arrays.
+    - `model`: two-layer or deep.
+    - `data`: a task, or a split, of which the training rows are used.
+    - `previous`: the weights one step earlier; without them the columns of the last step are left out.
+
+    Returns the columns of the lens: numbers as floats, content (K, c) and energies (K,) of hidden units as arrays.
 
     >>> import jax
     >>> from firstlight import models, tasks

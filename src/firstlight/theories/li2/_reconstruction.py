@@ -1,4 +1,4 @@
-"""Theorem 3: which hidden nodes suffice to write down the group's multiplication table."""
+"""Theorem 3: which hidden units suffice to reconstruct the group's multiplication table."""
 
 from typing import Literal
 
@@ -17,10 +17,10 @@ _PAIRS = {
 
 
 def pairs_needed(component: RealComponent) -> int:
-    """How many pairs [a; ±b] of generic true maxima of one component span its cross terms a(g)b(g′).
+    """Return how many pairs [a; ±b] of generic true maxima of one component span its cross terms a(g)b(g′).
 
-    a ⊗ b = (xᵀCr)(rᵀC′y) has x and y free and rrᵀ symmetric: d·d(d+1)/2·d for a real irrep. The real part of a
-    complex one also has (x*Cr)(r*C′y), with rr* any matrix: 2d⁴ + d³(d+1). A quaternionic one fills all d⁴.
+    For a real irrep a ⊗ b = (xᵀCr)(rᵀC′y) has x and y free and rrᵀ symmetric: d·d(d+1)/2·d. The real part of a
+    complex irrep also has (x*Cr)(r*C′y), with rr* any matrix: 2d⁴ + d³(d+1). A quaternionic irrep fills all d⁴.
 
     >>> from firstlight.groups import alternating
     >>> [(c.label, pairs_needed(c)) for c in alternating(4).real_components()[1:]]
@@ -30,10 +30,10 @@ def pairs_needed(component: RealComponent) -> int:
 
 
 def nodes_needed(group: Group) -> int:
-    """K with which generic true maxima of the energy reconstruct Ỹ over the whole table.
+    """Return the number K of hidden units, generic true maxima of the energy, that reconstruct Ỹ over the whole table.
 
-    For Z_M, M odd, 4(M − 1). Li₂ prints 2Σd_k⁴ nodes [u; ±Pu], which reconstruct over the complex numbers only,
-    and only with the conjugate of u in the second half.
+    For Z_M, M odd, K = 4(M − 1). Li₂ prints 2Σd_k⁴ units [u; ±Pu], which reconstruct over the complex numbers only, and
+    only with the conjugate of u in the second half.
 
     >>> from firstlight.groups import parse
     >>> [nodes_needed(parse(name)) for name in ("Z7", "S3", "A4", "Q8")]
@@ -43,7 +43,7 @@ def nodes_needed(group: Group) -> int:
 
 
 def reconstructing_nodes(group: Group, seed: int = 0, fewer: int = 0) -> Float[np.ndarray, "twoM K"]:
-    """`nodes_needed` random maximisers in pairs [a; ±b], leaving out `fewer` pairs of the last component.
+    """Draw `nodes_needed` random maximisers in pairs [a; ±b], without `fewer` pairs of the last component.
 
     >>> from firstlight.groups import symmetric
     >>> reconstructing_nodes(symmetric(3)).shape
@@ -67,7 +67,13 @@ def _pair(family: Maximum, rng: np.random.Generator) -> tuple[np.ndarray, np.nda
 def printed_nodes(
     group: Group, seed: int = 0, domain: Literal["real", "complex", "conjugate"] = "real"
 ) -> Complex[np.ndarray, "twoM K"]:
-    """What Theorem 3 prints, [u; ±Pu] with random u ∈ H_k, (dim H_k)² of them: real, complex, or complex with Pū.
+    """Draw the hidden units that Theorem 3 prints: [u; ±Pu] with (dim H_k)² random u ∈ H_k per irrep.
+
+    **Arguments:**
+
+    - `group`: of order M.
+    - `seed`: of the draws.
+    - `domain`: "real" u, "complex" u, or "conjugate": complex u with Pū in the second half.
 
     >>> from firstlight.groups import cyclic
     >>> printed_nodes(cyclic(5), domain="conjugate").shape
@@ -90,7 +96,7 @@ def printed_nodes(
 
 
 def reconstruction_residual(W: np.ndarray, group: Group) -> float:
-    """min_V ‖Ỹ − F̃V‖²/‖Ỹ‖² over the whole table, F = (XW)²: the share of the target out of reach (η = 0).
+    """Return min_V ‖Ỹ − F̃V‖²/‖Ỹ‖² over the whole table, F = (XW)²: the share of the target not reached (η = 0).
 
     >>> from firstlight.groups import quaternion
     >>> reconstruction_residual(reconstructing_nodes(quaternion()), quaternion()) < 1e-20
