@@ -10,6 +10,7 @@ from firstlight import models, runs, tasks
 from firstlight.records import spec_from_mapping
 from firstlight.theories import manifold
 from firstlight.theories.manifold import _lens as lens
+from firstlight.theories.manifold import _observe as observe
 
 
 def spec(**changes):
@@ -33,7 +34,7 @@ def test_by_last_layer_is_the_geometry_of_v_alone():
         old = models.TwoLayer(new.W, new.V + 0.1 * old.V)
         H, V = new.features(split.train_inputs.project), new.last
         Y = np.eye(5)[split.train_targets]
-        got = jax.jit(lens.by_last_layer, static_argnums=4)(H, V, old.V, jnp.asarray(Y - H @ V), "none")
+        got = jax.jit(observe.by_last_layer, static_argnums=4)(H, V, old.V, jnp.asarray(Y - H @ V), "none")
     H, V = np.asarray(H), np.asarray(V)
     zero_set = manifold.ZeroLossSet(lambda v: H @ v - Y, V)
     assert float(got["manifold.distance"]) == pytest.approx(manifold.distance(zero_set, V), rel=1e-3)
@@ -58,7 +59,7 @@ def test_by_all_weights_is_the_geometry_of_everything():
         @eqx.filter_jit
         def measured(new, old):
             outputs = lambda m: m.apply(split.train_inputs.project)  # noqa: E731
-            return lens.by_all_weights(new, old, outputs, jnp.asarray(Y) - outputs(new))
+            return observe.by_all_weights(new, old, outputs, jnp.asarray(Y) - outputs(new))
 
         got = measured(new, old)
     zero_set = manifold.ZeroLossSet.of(new, split.train_inputs, split.train_targets)
@@ -72,13 +73,13 @@ def test_by_all_weights_is_the_geometry_of_everything():
 
 def test_a_run_tells_its_norm_distance_and_that_adamw_does_not_minimise_the_norm():
     record = runs.run(spec(), progress="off")
-    told = runs.summarise(record)["manifold"]
-    assert told["weights"] == "V"
-    assert np.isfinite([told["distance"], told["tangential"], told["descent"]]).all()
-    assert 0 <= told["tangential"] <= 1
-    assert "decoupled decay of adamw does not minimise the norm" in told["story"]
+    summary = runs.summarise(record)["manifold"]
+    assert summary["weights"] == "V"
+    assert np.isfinite([summary["distance"], summary["tangential"], summary["descent"]]).all()
+    assert 0 <= summary["tangential"] <= 1
+    assert "decoupled decay of adamw does not minimise the norm" in summary["story"]
     figures = manifold.LENSES[0].figure_data(record)
-    assert [one.kind for one in figures] == ["panels"]
+    assert [figure.kind for figure in figures] == ["panels"]
     measured = np.isfinite(record.table["manifold.distance"])
     assert 3 <= measured.sum() < len(measured) or len(measured) <= 5
 

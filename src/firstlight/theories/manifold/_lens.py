@@ -1,159 +1,52 @@
-"""A training run seen from the zero-loss set: how far from it, and how much of each step runs along it.
+"""The lens of the zero-loss set: when it applies, the summary of a run, its figures, and the verdict on the norm."""
 
-Where the last layer alone can fit the training rows (at least as many hidden units as rows), distance and tangent are
-those of its weights V, in closed form from one n×n factorisation; else those of all weights, by conjugate gradients.
-Either costs as much as some ten training steps, so a few recorded steps are measured and the others left out (NaN).
-"""
-
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from math import exp, isfinite
 from typing import Any
 
-import equinox as eqx
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
-from jaxtyping import Array, Bool, Float, Int
 
 from firstlight import flow
-from firstlight.models import Model
-from firstlight.records import FigureData, RunRecord, RunSpec, figure
+from firstlight.records import Agreement, FigureData, RunRecord, RunSpec, TheoryVerdict, figure
+from firstlight.records._learned import first_row
+from firstlight.theories.manifold._observe import MEASURED_COLUMNS, observe
 
-Pairs = Callable[[Array, Array], Array]
+FIGURE = "Training seen from the zero-loss set"
 
-MEASURED = ("manifold.distance", "manifold.tangential", "manifold.descent")
-
-JITTER = 1e-6
-"""Added to the Gram matrix, in units of its mean diagonal: directions weaker than that count as free."""
-
-ITERATIONS = 25
-"""Of conjugate gradients, where all weights are needed."""
-
-
-def is_measured(step: Int[Array, ""] | int) -> Bool[Array, ""]:
-    """Whether a step is one of the few: 0, those written 1, 2 or 5 and zeros, and one in 32 of all, evenly scattered.
-
-    An observable does not know which steps are recorded; round numbers are, in most runs, and the rest make sure
-    that any other spacing is met too.
-
-    >>> [s for s in range(0, 101, 10) if bool(is_measured(s))]
-    [0, 10, 20, 50, 100]
-    """
-    step = jnp.asarray(step, jnp.int32)
-    tens = 10 ** jnp.arange(9, dtype=jnp.int32)
-    is_round = jnp.any(step == jnp.concatenate([tens, 2 * tens, 5 * tens[:-1]]))
-    # Multiples of the golden ratio are evenly spread over the unit interval.
-    scattered = (step.astype(jnp.uint32) * jnp.uint32(2654435769)) < jnp.uint32(2**27)
-    return (step == 0) | is_round | scattered
-
-
-def _from_products(far: Array, step: Array, along: Array, both: Array, radius: Array) -> dict[str, Array]:
-    tiny = jnp.finfo(far.dtype).tiny
-    return {
-        "manifold.distance": jnp.sqrt(jnp.maximum(far, 0.0)),
-        "manifold.tangential": jnp.clip(along / jnp.maximum(step, tiny), 0.0, 1.0),
-        "manifold.descent": -both / jnp.sqrt(jnp.maximum(along * radius, tiny)),
-    }
-
-
-def by_last_layer(
-    H: Float[Array, "n K"],
-    V: Float[Array, "K M"],
-    before: Float[Array, "K M"],
-    residual: Float[Array, "n M"],
-    projection: str,
-) -> dict[str, Array]:
-    """Distance, tangential share and descent of V, in closed form.
-
-    With G = HHᵀ the normal part of a change U of V is Hᵀ G⁻¹ HU, so every product needed is one of the columns of
-    L⁻¹[Y − HV, HΔ, HV] with G = LLᵀ.
-    """
-    n = H.shape[0]
-    if projection == "samples":
-        H = H - H.mean(0)
-    delta = V - before
-    G = H @ H.T
-    scale = jnp.trace(G) / n
-    # The mean over samples is no constraint where the loss projects it out; a constant keeps G invertible there.
-    G = G + JITTER * scale * jnp.eye(n, dtype=H.dtype) + (scale / n if projection == "samples" else 0.0)
-    columns = [residual, flow.projected(H @ delta, projection), flow.projected(H @ V, projection)]
-    L = jax.lax.linalg.cholesky(G)
-    solved = jax.lax.linalg.triangular_solve(L, jnp.concatenate(columns, axis=1), left_side=True, lower=True)
-    r, d, v = jnp.split(solved, 3, axis=1)
-    step = jnp.sum(delta**2)
-    along, radius = step - jnp.sum(d**2), jnp.sum(V**2) - jnp.sum(v**2)
-    return _from_products(jnp.sum(r**2), step, along, jnp.sum(delta * V) - jnp.sum(d * v), radius)
-
-
-def by_all_weights(model: Model, previous: Model, outputs: Callable[[Any], Array], residual: Array) -> dict[str, Array]:
-    """The same for all weights at once, by conjugate gradients on JJᵀ."""
-    params, static = eqx.partition(model, eqx.is_inexact_array)
-    theta, tree = ravel_pytree(params)
-    before, _ = ravel_pytree(eqx.filter(previous, eqx.is_inexact_array))
-    _, push = jax.linearize(lambda flat: outputs(eqx.combine(tree(flat), static)), theta)
-    pull = jax.linear_transpose(push, theta)
-
-    def normal(b: Array) -> Array:
-        """J⁺b."""
-        u, _ = jax.scipy.sparse.linalg.cg(lambda u: push(pull(u)[0]), b, maxiter=ITERATIONS, tol=1e-4)
-        return pull(u)[0]
-
-    delta = theta - before
-    along, radius = delta - normal(push(delta)), theta - normal(push(theta))
-    far = normal(residual)
-    return _from_products(far @ far, delta @ delta, along @ along, along @ radius, radius @ radius)
-
-
-def observe(ctx: flow.Context) -> dict[str, Array]:
-    """‖θ‖² at every recorded step, and at the few measured ones the distance and the two shares of the last step."""
-    H, V = ctx.model.features(ctx.train_inputs.project), ctx.model.last
-    n, K = H.shape
-    projection = ctx.loss.projection
-
-    def outputs(model: Model) -> Array:
-        return flow.projected(model.apply(ctx.train_inputs.project), projection)
-
-    def measured() -> dict[str, Array]:
-        Y = flow.target_matrix(ctx.train_targets, V.shape[1], V.dtype)
-        residual = flow.projected(Y, projection) - outputs(ctx.model)
-        if n <= K:
-            return by_last_layer(H, V, ctx.previous.last, residual, projection)
-        return by_all_weights(ctx.model, ctx.previous, outputs, residual)
-
-    def left_out() -> dict[str, Array]:
-        return dict.fromkeys(MEASURED, jnp.asarray(jnp.nan, V.dtype))
-
-    squares = [jnp.sum(leaf**2) for leaf in jax.tree.leaves(eqx.filter(ctx.model, eqx.is_inexact_array))]
-    values = jax.lax.cond(is_measured(ctx.step), measured, left_out)
-    return {"manifold.norm": jnp.sum(jnp.stack(squares)), "manifold.by_V": jnp.asarray(n <= K, V.dtype), **values}
+VISIBLE = 0.02
+"""Largest relative fall of the squared norm, by the bound of `_norm_floor`, below which a run is too short to judge."""
 
 
 def reason_not_applicable(spec: RunSpec) -> str:
-    """Why the lens does not apply: cross-entropy is zero nowhere."""
+    """Return '' if the lens applies to a spec, else the reason: cross-entropy is zero nowhere."""
     if spec.loss.kind == "cross_entropy":
         return "cross-entropy has no zero-loss set; train with loss.kind = 'mse'"
     return ""
 
 
+def _has_rows(record: RunRecord) -> bool:
+    return "manifold.norm" in record.table and len(record.table) > 0
+
+
 def _measured(record: RunRecord) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Return the measured steps and their columns."""
     rows = np.flatnonzero(np.isfinite(record.table["manifold.distance"]))
-    return np.asarray(record.table.step)[rows], {name: record.table[name][rows] for name in MEASURED}
+    return np.asarray(record.table.step)[rows], {name: record.table[name][rows] for name in MEASURED_COLUMNS}
 
 
 def summarise(record: RunRecord) -> Mapping[str, Any]:
-    """When memorisation ended, what the norm did after, how near the zero-loss set the run stayed, and in words."""
-    if "manifold.norm" not in record.table or not len(record.table):
+    """Return when the run memorised, how the norm changed, the distance to the zero-loss set, and `story`."""
+    if not _has_rows(record):
         return {"story": "nothing was recorded"}
     steps, norm = np.asarray(record.table.step), record.table["manifold.norm"]
-    learned = record.table["train_accuracy"] >= 0.99 if "train_accuracy" in record.table else np.zeros(len(steps), bool)
-    start = int(np.argmax(learned)) if learned.any() else None
+    start = first_row(record.table, "train_accuracy")
     at, columns = _measured(record)
     values: dict[str, Any] = {
         "memorised_at": None if start is None else int(steps[start]),
         "norm_first": float(norm[0]),
         "norm_at_memorisation": None if start is None else float(norm[start]),
         "norm_last": float(norm[-1]),
-        "weights": "V" if record.table["manifold.by_V"][0] else "all weights",
+        "weights": _weights(record),
     }
     if len(at):
         values["measured_at"] = int(at[-1])
@@ -161,28 +54,38 @@ def summarise(record: RunRecord) -> Mapping[str, Any]:
     return {**values, "story": _story(record, values)}
 
 
+def _weights(record: RunRecord) -> str:
+    return "V" if record.table["manifold.by_V"][0] else "all weights"
+
+
 def _story(record: RunRecord, values: Mapping[str, Any]) -> str:
+    clock = record.spec.clock
     if values["memorised_at"] is None:
-        told = f"‖θ‖² went from {values['norm_first']:.3g} to {values['norm_last']:.3g}; it never memorised"
+        story = (
+            f"The squared norm of the weights went from {values['norm_first']:.3g} to {values['norm_last']:.3g}; the "
+            "training rows were not memorised"
+        )
     else:
-        told = (
-            f"memorised at step {values['memorised_at']}, after which ‖θ‖² went from "
+        story = (
+            f"Memorised at {clock} {values['memorised_at']}; from there the squared norm of the weights went from "
             f"{values['norm_at_memorisation']:.3g} to {values['norm_last']:.3g}"
         )
     if "distance" in values:
-        told += (
-            f"; at step {values['measured_at']} {values['weights']} lay {values['distance']:.3g} from fitting every "
-            f"training row exactly"
+        subject = "the output weights" if values["weights"] == "V" else "the weights"
+        story += (
+            f"; at {clock} {values['measured_at']} {subject} were {values['distance']:.3g} away from an exact fit of "
+            "every training row"
         )
     if values.get("measured_at", 0) > 0:
-        told += (
-            f", {values['tangential']:.0%} of the last step ran along the zero-loss set, at cosine "
-            f"{values['descent']:.2f} with the way down the norm"
+        story += (
+            f", {values['tangential']:.0%} of the last update ran along the zero-loss set, with cosine "
+            f"{values['descent']:.2f} to the direction that lowers the norm"
         )
-    return f"{told}. {_theory(record.spec)}"
+    return f"{story}. {_theory(record.spec)}"
 
 
 def _theory(spec: RunSpec) -> str:
+    """Return the claim of the theory for the optimizer of a run, in a sentence."""
     optimizer = spec.optimizer
     if optimizer.weight_decay == 0:
         return "Without weight decay nothing drives a run along the zero-loss set."
@@ -192,35 +95,102 @@ def _theory(spec: RunSpec) -> str:
             "this run."
         )
     if optimizer.name == "sgd":
-        return "This is gradient descent with L2 decay, the case of the theory: as λ → 0 share and cosine tend to 1."
-    return f"{optimizer.name} rescales each gradient: its minima are those of the theory, its way there is not."
+        return (
+            "This is gradient descent with weight decay in the loss, the case of the theory: share and cosine tend to "
+            "1 as the decay tends to 0."
+        )
+    return f"{optimizer.name} rescales each gradient: its minima are those of the theory, its path is not."
+
+
+def verdict(record: RunRecord) -> TheoryVerdict | None:
+    """Compare the squared norm after memorisation with the theory; None if no finite norm was recorded.
+
+    Under gradient descent with weight decay in the loss the norm falls along the zero-loss set, no faster than by
+    decay alone. For other optimizers the theory makes no claim about the path.
+    """
+    if not _has_rows(record) or not np.isfinite(record.table["manifold.norm"]).all():
+        return None
+    norm = record.table["manifold.norm"]
+    start = first_row(record.table, "train_accuracy")
+    measured = f"squared norm {norm[0 if start is None else start]:.4g}, then {norm[-1]:.4g}"
+    predicted, agrees, sentence = _judge(record, start)
+    return TheoryVerdict(
+        theory="manifold", predicted=predicted, measured=measured, agrees=agrees, sentence=sentence, look_at=FIGURE
+    )
+
+
+def _judge(record: RunRecord, start: int | None) -> tuple[str, Agreement, str]:
+    """Return prediction, agreement and sentence, given the row of memorisation."""
+    spec, norm, steps = record.spec, record.table["manifold.norm"], np.asarray(record.table.step)
+    optimizer = spec.optimizer
+    if optimizer.weight_decay == 0 or not flow.is_coupled(optimizer):
+        return "", "does not apply", _theory(spec)
+    if optimizer.name != "sgd":
+        sentence = (
+            f"With {optimizer.name} the theory says where training ends, at a least norm among exact fits, but not by "
+            "which path, so a finite run cannot test it."
+        )
+        return "ends at a least norm among exact fits", "does not apply", sentence
+    if start is None:
+        sentence = "The training rows were not memorised, and the theory describes training after memorisation."
+        return "", "does not apply", sentence
+    clock, high, last = spec.clock, float(norm[start]), float(norm[-1])
+    low = _norm_floor(high, optimizer, int(steps[-1] - steps[start]))
+    if high - low <= VISIBLE * high:
+        sentence = (
+            f"The run ended too soon after memorisation at {clock} {steps[start]}: weight decay could change the "
+            f"squared norm by at most {1 - low / high:.1%}."
+        )
+        return "", "does not apply", sentence
+    predicted = f"squared norm falls from {high:.4g}, to no less than {low:.4g}"
+    if last >= high:
+        sentence = (
+            f"The squared norm did not fall after memorisation at {clock} {steps[start]}: it went from {high:.4g} to "
+            f"{last:.4g}."
+        )
+        return predicted, "no", sentence
+    if last < low:
+        sentence = (
+            f"The squared norm fell from {high:.4g} to {last:.4g} after memorisation, faster than weight decay alone "
+            f"would lower it, to {low:.4g}."
+        )
+        return predicted, "no", sentence
+    sentence = (
+        f"The squared norm fell from {high:.4g} at memorisation to {last:.4g}, and not below the {low:.4g} that weight "
+        "decay alone would reach."
+    )
+    return predicted, "yes", sentence
+
+
+def _norm_floor(norm: float, optimizer: Any, steps: int) -> float:
+    """Return the squared norm that decay alone reaches: ‖θ‖² exp(−2·rate·wd·steps), which the flow along 𝒵 exceeds."""
+    rate = optimizer.learning_rate / (1 - (optimizer.momentum or 0.0))
+    exponent = 2 * rate * optimizer.weight_decay * steps * max(1.0, *optimizer.layer_rates.values(), 1.0)
+    return norm * exp(-exponent) if isfinite(exponent) else 0.0
 
 
 def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
-    """The norm at every recorded step; distance and shares at the measured ones."""
-    if "manifold.norm" not in record.table or not len(record.table):
+    """Return the norm at every recorded step, and distance, share and cosine at the measured steps."""
+    if not _has_rows(record):
         return ()
-    steps = np.asarray(record.table.step)
-    at, columns = _measured(record)
-    whose = "V" if record.table["manifold.by_V"][0] else "all weights"
-    panels = [
-        figure.curves([figure.Series("‖θ‖²", steps, record.table["manifold.norm"])], x="step", y="‖θ‖²", title="Norm")
-    ]
+    x, at, columns = figure.time_axis(record.spec), *_measured(record)
+    norm = figure.Series("all weights", record.table.step, record.table["manifold.norm"])
+    panels = [figure.curves([norm], x=x, y="squared norm", title="Norm")]
     if len(at):
-        far = figure.Series("distance", at, np.maximum(columns["manifold.distance"], 1e-12))
-        panels.append(
-            figure.curves(
-                [far], x="step", y=figure.Axis("distance", scale="log"), title=f"From the zero-loss set ({whose})"
-            )
-        )
+        distance = figure.Series("distance", at, np.maximum(columns["manifold.distance"], 1e-12))
+        y, title = figure.Axis("distance", scale="log"), f"Distance to the zero-loss set ({_weights(record)})"
+        panels.append(figure.curves([distance], x=x, y=y, title=title))
     if len(at) > 1:
         shares = [
-            figure.Series("share of the step along it", at[1:], columns["manifold.tangential"][1:]),
-            figure.Series("cosine with the way down the norm", at[1:], columns["manifold.descent"][1:]),
+            figure.Series("share of the update along the set", at[1:], columns["manifold.tangential"][1:]),
+            figure.Series("cosine with lowering the norm", at[1:], columns["manifold.descent"][1:]),
         ]
-        panels.append(figure.curves(shares, x="step", y="share, cosine", title="Along the zero-loss set"))
-    caption = "In the limit of the theory, gradient descent with L2 decay, share and cosine are 1 after memorisation."
-    return (figure.panels(panels, columns=3, title="Seen from the zero-loss set", caption=caption),)
+        panels.append(figure.curves(shares, x=x, y="share, cosine", title="Along the zero-loss set"))
+    caption = (
+        "Share and cosine are 1 after memorisation in the limit of the theory: gradient descent with a vanishing "
+        "weight decay in the loss."
+    )
+    return (figure.panels(panels, columns=3, title=FIGURE, caption=caption),)
 
 
 LENSES: tuple[flow.Lens, ...] = (
@@ -231,5 +201,6 @@ LENSES: tuple[flow.Lens, ...] = (
         reason_not_applicable=reason_not_applicable,
         summarise=summarise,
         figure_data=figure_data,
+        verdict=verdict,
     ),
 )
