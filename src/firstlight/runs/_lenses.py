@@ -26,9 +26,9 @@ def _norm_columns(record: RunRecord) -> dict[str, Any]:
 
 def _norm_summary(record: RunRecord) -> Mapping[str, Any]:
     columns = _norm_columns(record)
-    told = [f"‖{name}‖ from {column[0]:.3g} to {column[-1]:.3g}" for name, column in columns.items()]
+    changes = [f"norm of {name} from {column[0]:.3g} to {column[-1]:.3g}" for name, column in columns.items()]
     first, last = ({name: float(column[i]) for name, column in columns.items()} for i in (0, -1))
-    return {"first": first, "last": last, "story": ", ".join(told)}
+    return {"first": first, "last": last, "story": ", ".join(changes)}
 
 
 def _norm_figures(record: RunRecord) -> tuple[FigureData, ...]:
@@ -41,7 +41,7 @@ def _norm_figures(record: RunRecord) -> tuple[FigureData, ...]:
 
 NORMS = flow.Lens(
     name="norms",
-    title="Norms of the weights and of their steps",
+    title="Norms of the weights and of their updates",
     observables=(flow.norms,),
     summarise=_norm_summary,
     figure_data=_norm_figures,
@@ -50,20 +50,20 @@ NORMS = flow.Lens(
 
 @functools.cache
 def _collected() -> Mapping[str, flow.Lens]:
-    found = [NORMS]
+    collected = [NORMS]
     for module in _THEORIES:
-        found += importlib.import_module(module).LENSES
-    names = [lens.name for lens in found]
+        collected += importlib.import_module(module).LENSES
+    names = [lens.name for lens in collected]
     if len(set(names)) < len(names):
         raise ValueError(f"every lens needs a name of its own, got {sorted(names)}")
-    return {lens.name: lens for lens in found}
+    return {lens.name: lens for lens in collected}
 
 
 def lenses() -> dict[str, flow.Lens]:
     """Every known lens by name.
 
     >>> lenses()["norms"].title
-    'Norms of the weights and of their steps'
+    'Norms of the weights and of their updates'
     """
     return dict(_collected())
 

@@ -185,7 +185,7 @@ def test_the_verdict_compares_every_layer_with_one(record):
     [
         ({"weight_decay": 0.0}, "Without weight decay"),
         ({"name": "adamw", "momentum": None}, "decoupled decay of adamw"),
-        ({"name": "adam", "momentum": None}, "its own step size"),
+        ({"name": "adam", "momentum": None}, "its own learning rate"),
         ({"learning_rate": 1e-3}, "below 1: too short"),
         ({"learning_rate": 1e-2}, "only from 3 on"),
         ({"batch_size": 4}, "keep the weights moving"),

@@ -73,7 +73,7 @@ def test_by_all_weights_is_the_geometry_of_everything():
 
 def test_a_run_tells_its_norm_distance_and_that_adamw_does_not_minimise_the_norm():
     record = runs.run(spec(), progress="off")
-    summary = runs.summarise(record)["manifold"]
+    summary = record.summary["manifold"]
     assert summary["weights"] == "V"
     assert np.isfinite([summary["distance"], summary["tangential"], summary["descent"]]).all()
     assert 0 <= summary["tangential"] <= 1
