@@ -116,7 +116,7 @@ def record():
 
 
 def test_the_lens_sees_features_become_fact(record):
-    values = runs.summarise(record)["fact"]
+    values = record.summary["fact"]
     assert values["budget"] == pytest.approx(0.01 * 0.2 * 2000 / 0.1, rel=1e-5)
     for layer in ("W", "V"):
         assert values["alignments"][layer]["FACT"] > 0.999

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from firstlight import models, runs, tasks
-from firstlight.records import spec_from_mapping
+from firstlight.records import RunRecord, Table, spec_from_mapping
 from firstlight.theories import manifold
 from firstlight.theories.manifold import _lens as lens
 from firstlight.theories.manifold import _observe as observe
@@ -86,3 +86,47 @@ def test_a_run_tells_its_norm_distance_and_that_adamw_does_not_minimise_the_norm
 
 def test_cross_entropy_is_refused_with_the_way_out():
     assert "train with loss.kind = 'mse'" in lens.reason_not_applicable(spec(loss={"kind": "cross_entropy"}))
+
+
+def _record(norm, **optimizer):
+    n = len(norm)
+    columns = {"manifold.norm": norm, "manifold.by_V": np.ones(n), "train_accuracy": [0.2, *[1.0] * (n - 1)]}
+    columns |= dict.fromkeys(observe.MEASURED_COLUMNS, np.full(n, np.nan))
+    changed = spec(steps=1000, optimizer={"name": "sgd", "learning_rate": 0.1, "weight_decay": 0.01, **optimizer})
+    return RunRecord(spec=changed, status="finished", table=Table(100 * np.arange(n), columns))
+
+
+@pytest.mark.parametrize(
+    ("norm", "agrees", "words"),
+    [
+        ([5.0, 10.0, 9.0, 8.0], "yes", "fell from 10 at memorisation to 8"),
+        ([5.0, 10.0, 11.0, 12.0], "no", "did not fall after memorisation at epoch 100"),
+        ([5.0, 10.0, 7.0, 4.0], "no", "faster than weight decay alone"),
+        ([5.0, 10.0], "does not apply", "ended too soon after memorisation"),
+    ],
+)
+def test_the_verdict_holds_the_norm_between_its_start_and_decay_alone(norm, agrees, words):
+    verdict = lens.verdict(_record(norm))
+    assert verdict.agrees == agrees
+    assert words in verdict.sentence
+    if agrees == "yes":
+        assert verdict.predicted == f"squared norm falls from 10, to no less than {10 * np.exp(-0.4):.4g}"
+        assert verdict.measured == "squared norm 10, then 8"
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "words"),
+    [
+        ({"weight_decay": 0.0}, "Without weight decay"),
+        ({"name": "adamw"}, "does not minimise the norm"),
+        ({"name": "adam"}, "but not by which path"),
+    ],
+)
+def test_the_verdict_claims_nothing_where_the_theory_does_not(optimizer, words):
+    verdict = lens.verdict(_record([5.0, 10.0, 9.0, 8.0], **optimizer))
+    assert verdict.agrees == "does not apply"
+    assert words in verdict.sentence
+
+
+def test_a_norm_that_is_not_finite_has_no_verdict():
+    assert lens.verdict(_record([5.0, 10.0, np.nan])) is None
