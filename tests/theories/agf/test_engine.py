@@ -50,10 +50,10 @@ def test_gradient_flow_approaches_the_staircase(diagonal):
         run = agf.follow(diagonal, start(alpha), np.linspace(0, 1.2 * steps.jump_times[-1], 800), eta=steps.eta)
         scores.append(steps.distance(run))
     assert scores[1] < 0.4 * scores[0]
-    told = steps.compare(run)
-    assert told.time_error < 0.1
-    assert len(told.frame) == 4
-    assert "4 of 4 jumps seen" in repr(told)
+    comparison = steps.compare(run)
+    assert comparison.time_error < 0.1
+    assert len(comparison.frame) == 4
+    assert "4 of 4 jumps seen" in repr(comparison)
     shown = steps.figure_data(run)
     assert shown.kind == "staircase"
     np.testing.assert_allclose(shown.arrays["levels"], steps.levels)
@@ -120,9 +120,9 @@ def test_single_precision_gives_the_same_staircase():
     y = np.maximum(X[:, 0], 0.0)
     exact, single = (agf.network(X, y, "relu", kappa=2, single=flag) for flag in (False, True))
     theta = exact.initial(width=1, alpha=1e-8, seed=2)
-    one, other = (agf.predict(problem, theta) for problem in (exact, single))
-    np.testing.assert_allclose(other.jump_times, one.jump_times, rtol=1e-2)
-    np.testing.assert_allclose(other.levels, one.levels, atol=1e-3 * one.levels[0])
+    double, other = (agf.predict(problem, theta) for problem in (exact, single))
+    np.testing.assert_allclose(other.jump_times, double.jump_times, rtol=1e-2)
+    np.testing.assert_allclose(other.levels, double.levels, atol=1e-3 * double.levels[0])
 
 
 def test_cascades_are_seen_as_one_jump():

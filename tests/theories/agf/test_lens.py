@@ -28,7 +28,7 @@ def spec(**changes):
 
 def test_a_run_is_summarised_by_agf():
     record = runs.run(spec(), progress="off")
-    summary = runs.summarise(record)["agf"]
+    summary = record.summary["agf"]
     assert summary["active_first"] == 0
     assert "All hidden units start dormant" in summary["story"]
     assert np.isfinite(record.table["agf.largest_dormant"]).all()

@@ -145,7 +145,7 @@ def test_modular_utilities_agree_with_the_template_and_with_three_summands():
     theta = rng.standard_normal((2, task.problem.parameters))
     weights = np.stack(task.weights(theta), axis=1)
     np.testing.assert_allclose(
-        task.first_utility(theta)[0], [agf.lemmas.utility(one, x) for one in weights], rtol=1e-10
+        task.first_utility(theta)[0], [agf.lemmas.utility(neuron, x) for neuron in weights], rtol=1e-10
     )
     for k in (2, 3, 4):
         best = agf.lemmas.maximiser(x, 1, (0.2, 0.5), summands=k)
@@ -201,7 +201,7 @@ def test_learned_frequencies_leave_the_utility_with_both_signs(summands, learned
     p, k = 7, summands
     x = agf.harmonic_template(p, {1: 2.0 + 1j, 2: 1.5, 3: -1.0 + 0.5j})
     hat = np.fft.fft(x)
-    hat[[xi for one in learned for xi in (one, p - one)]] = 0
+    hat[[xi for frequency in learned for xi in (frequency, p - frequency)]] = 0
     rest = np.fft.ifft(hat).real
     weights = rng.standard_normal((k + 1, p))
     terms = []

@@ -25,14 +25,14 @@ def shuffled(solution, seed):
 @pytest.mark.parametrize(("kind", "block"), [("F6", "F6"), ("F4", "F4"), ("F4+repair", "F4")])
 def test_crafted_networks_are_read_back(name, kind, block):
     group = parse(name)
-    found = order_census(*shuffled(craft(group, kind, seed=1), 0), group)
-    real = len(found.solution.frequencies.real)
-    assert found.counts == {block: len(found.groups) - real} | ({"real": real} if real else {})
-    assert max(g.residual for g in found.groups) < 1e-12
-    assert np.allclose([g.amplitude for g in found.groups], 1)
-    assert len(found.idle) == len(found.constant) == (2 if kind == "F4+repair" else 0)
+    census = order_census(*shuffled(craft(group, kind, seed=1), 0), group)
+    real = len(census.solution.frequencies.real)
+    assert census.counts == {block: len(census.groups) - real} | ({"real": real} if real else {})
+    assert max(g.residual for g in census.groups) < 1e-12
+    assert np.allclose([g.amplitude for g in census.groups], 1)
+    assert len(census.idle) == len(census.constant) == (2 if kind == "F4+repair" else 0)
     if kind != "F4+repair":
-        assert found.distance < 1e-7
+        assert census.distance < 1e-7
 
 
 def test_the_census_does_not_see_how_nodes_are_scaled():
@@ -41,20 +41,20 @@ def test_the_census_does_not_see_how_nodes_are_scaled():
     s = 10.0 ** rng.uniform(-1.5, 1.5, W.shape[1])
     # Nodes without an output do not count, however large.
     dead = 10 * rng.standard_normal((22, 2))
-    found = order_census(
+    census = order_census(
         np.concatenate([W * s, dead], axis=1), np.concatenate([V / s[:, None] ** 2, np.zeros((2, 11))]), group
     )
-    assert found.counts == {"F4": 4, "F6": 1}
-    assert max(g.residual for g in found.groups if g.name == "F4") < 1e-12
-    assert found.idle == (22, 23)
+    assert census.counts == {"F4": 4, "F6": 1}
+    assert max(g.residual for g in census.groups if g.name == "F4") < 1e-12
+    assert census.idle == (22, 23)
 
 
 def test_factors_multiply_to_the_block_up_to_signs():
     group = cyclic(7)
     optimizer = fourier_six(group, 1, 0.3, 0.4, 0.7) + fourier_four(group, 2, 1.0, 5.0) + fourier_six(group, 3)
-    for found in order_census(*shuffled(optimizer, 1), group).groups:
-        first, second = found.factors.values()
-        product, own = first * second, found.fit
+    for block in order_census(*shuffled(optimizer, 1), group).groups:
+        first, second = block.factors.values()
+        product, own = first * second, block.fit
         # (−a, −b) is the same node: compare what does not see the sign.
         assert even(product) == even(own)
 
@@ -83,29 +83,29 @@ def trained():
 
 def test_a_trained_network_is_blocks_of_four_and_six_that_sum_to_its_nodes(trained):
     group = cyclic(23)
-    found = order_census(trained.model.W, trained.model.V, group)
-    assert set(found.counts) <= {"F4", "F6", "F6′"}
-    assert sum(found.counts.values()) == 11
-    nodes = sorted(node for g in found.groups for node in g.hidden_units)
-    assert not found.shared
-    assert sorted([*nodes, *found.idle]) == list(range(128))
-    assert {g.order for g in found.groups} == {4, 6}
+    census = order_census(trained.model.W, trained.model.V, group)
+    assert set(census.counts) <= {"F4", "F6", "F6′"}
+    assert sum(census.counts.values()) == 11
+    nodes = sorted(node for g in census.groups for node in g.hidden_units)
+    assert not census.shared
+    assert sorted([*nodes, *census.idle]) == list(range(128))
+    assert {g.order for g in census.groups} == {4, 6}
     # Idle nodes are dead, so the groups alone are the network, and the recognised blocks are most of it.
-    alive = found.solution.select(nodes)
+    alive = census.solution.select(nodes)
     W, V = (np.asarray(part, float) for part in (trained.model.W, trained.model.V))
     assert np.isclose(table_loss(*alive.weights, group), table_loss(W, V, group), atol=1e-5)
-    assert found.distance < 0.2
-    assert "F4" in found._repr_html_() or "pair" in found._repr_html_()
+    assert census.distance < 0.2
+    assert "F4" in census._repr_html_() or "pair" in census._repr_html_()
 
 
 def test_the_observable_says_what_the_census_says(trained):
-    found = order_census(trained.model.W, trained.model.V, cyclic(23))
+    census = order_census(trained.model.W, trained.model.V, cyclic(23))
     row = trained.rows[-1]
-    assert tuple(row["cogo.orders"].astype(int)) == found.orders
+    assert tuple(row["cogo.orders"].astype(int)) == census.orders
     limit = 22 / 46
     assert 0.95 < float(row["cogo.sum_diagonal"]) / limit < 1
-    a, _, c = found.solution.z
-    halves = list(found.solution.frequencies.halves)
+    a, _, c = census.solution.z
+    halves = list(census.solution.frequencies.halves)
     terms = np.abs(a[halves]) ** 2 * c[halves]
     error = rounding(np.abs(terms).max(), terms.shape[1], np.float32)
     np.testing.assert_allclose(row["cogo.a0kk"], np.abs(np.sum(terms, axis=1)), rtol=0, atol=error)

@@ -84,9 +84,9 @@ def test_norms_fall_with_the_order():
 
 def test_what_is_least_about_crafted_norms():
     for kind in ("F6", "F4", "F4+repair", "F4+F6", "memorise"):
-        one = craft(cyclic(7), kind, seed=1)
-        assert balanced(one).norm2 == pytest.approx(one.norm2)
-        product, total = np.prod(np.abs(one.z), axis=0), np.sum(np.abs(one.z) ** 2, axis=0)
+        crafted = craft(cyclic(7), kind, seed=1)
+        assert balanced(crafted).norm2 == pytest.approx(crafted.norm2)
+        product, total = np.prod(np.abs(crafted.z), axis=0), np.sum(np.abs(crafted.z) ** 2, axis=0)
         # |a|² + |b|² + |c|² ≥ 3|abc|^(2/3), an equality where all three are as large.
         assert np.allclose(total, 3 * product ** (2 / 3)) == (kind in ("F6", "F4", "memorise"))
     everywhere_real = parse("Z2xZ2")
@@ -100,8 +100,8 @@ def test_losses_agree_with_the_table_for_weights_with_means(name):
     W, V = rng.standard_normal((2 * d, 5)), rng.standard_normal((5, d))
     exact, solution = table_loss(W, V, group), Solution.from_weights(W, V, group)
     residual = d * np.sum(np.abs(residual_coefficients(solution)) ** 2)
-    found = [loss_terms(solution).total, potential_loss(solution), gram_loss(W, V, group), residual]
-    np.testing.assert_allclose(found, exact, rtol=1e-12)
+    losses = [loss_terms(solution).total, potential_loss(solution), gram_loss(W, V, group), residual]
+    np.testing.assert_allclose(losses, exact, rtol=1e-12)
     # More nodes than a panel of the Gram matrices has, and no multiple of it.
     W, V = rng.standard_normal((2 * d, 131)), rng.standard_normal((131, d))
     np.testing.assert_allclose(gram_loss(W, V, group), table_loss(W, V, group), rtol=1e-12)
@@ -153,9 +153,9 @@ def test_errors_name_what_is_needed():
         craft(cyclic(1))
     with pytest.raises(ValueError, match="nothing to learn"):
         craft_from_irreps(cyclic(1))
-    with pytest.raises(ValueError, match="real_block is for frequencies with −k = k, of Z7 none; got ±1"):
+    with pytest.raises(ValueError, match=r"real_block needs a frequency with −k = k \(of Z7: none\); got ±1"):
         real_block(cyclic(7), 1)
-    with pytest.raises(ValueError, match="a unit has at least one node; got order = 0"):
+    with pytest.raises(ValueError, match="a ring unit has at least one hidden unit; got order = 0"):
         random_unit(cyclic(5), 0, 0)
     with pytest.raises(ValueError, match=r"base must satisfy eq\. \(4\).*off R_n by"):
         zero_loss_path(random_unit(cyclic(5), 2, 0), craft(cyclic(5), "F4+F6"))
@@ -165,5 +165,5 @@ def test_errors_name_what_is_needed():
         unit(cyclic(4), 2, alpha=0.3)
     with pytest.raises(ValueError, match="frequency k ≠ 0"):
         unit(cyclic(4), 0)
-    with pytest.raises(ValueError, match="a unit has r_kkk = 1 at every k ≠ 0; this one is off by"):
+    with pytest.raises(ValueError, match="a ring unit has r_kkk = 1 at every k ≠ 0; this solution is off by"):
         zero_loss_path(craft(cyclic(5)), craft(cyclic(5)))

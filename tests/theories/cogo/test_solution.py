@@ -29,13 +29,13 @@ cases = st.tuples(st.sampled_from(NAMES), st.integers(0, 2**20), st.tuples(*[st.
 @given(cases)
 def test_semi_ring_laws(case):
     x, y, w = triple(case)
-    one, zero = Solution.one(x.group), Solution.zero(x.group)
+    identity, zero = Solution.one(x.group), Solution.zero(x.group)
     assert x + y == y + x
     assert (x + y) + w == x + (y + w)
     assert x + zero == x
     assert x * y == y * x
     assert (x * y) * w == x * (y * w)
-    assert x * one == x
+    assert x * identity == x
     assert x * zero == zero
     assert x * (y + w) == x * y + x * w
     assert (x + y).order == x.order + y.order
@@ -101,9 +101,9 @@ def test_residuals_against_the_whole_tensors(name):
     places = np.arange(1, d)
     main = np.abs(cubic(x)[places, places, places] - 1 / (2 * d)).max()
     r[places, places, places] = 0
-    found = residuals(x)
+    measured = residuals(x)
     np.testing.assert_allclose(
-        [found.R_plus, found.R_c, found.R_n, found.R_conv],
+        [measured.R_plus, measured.R_c, measured.R_n, measured.R_conv],
         [main, r[:, :, 1:].max(), q[:, 0, :, 1:].max(), q[:, 1:, :, 1:].max()],
         rtol=1e-12,
     )
@@ -123,9 +123,9 @@ def test_nodes_are_selected_by_number_or_by_mask():
     x = random_solution("Z5", 3, 0)
     assert x.select([2, 0]) == x.select([True, False, True]) == x.select(np.array([True, False, True]))
     assert x.select([]).order == 0
-    with pytest.raises(ValueError, match=r"one entry for each of the 3 nodes; got \(2,\)"):
+    with pytest.raises(ValueError, match=r"an entry for each of the 3 hidden units; got \(2,\)"):
         x.select([True, False])
-    with pytest.raises(ValueError, match="this solution has nodes 0 to 2; got 1 to 3"):
+    with pytest.raises(ValueError, match="this solution has hidden units 0 to 2; got 1 to 3"):
         x.select([1, 3])
     with pytest.raises(ValueError, match="by a list of numbers or by a mask; got float64"):
         x.select(np.array([0.5]))
@@ -153,7 +153,7 @@ def test_errors_name_what_is_needed():
         Solution(group, np.full((3, 5, 1), np.nan + 0j))
     with pytest.raises(ValueError, match=r"z must be \(3, 5, order\)"):
         Solution(group, np.ones((3, 4, 1), complex))
-    with pytest.raises(ValueError, match="solutions combine over one group; got Z5 and Z6"):
+    with pytest.raises(ValueError, match="both solutions need the same group; got Z5 and Z6"):
         Solution.one(group) + Solution.one(parse("Z6"))
     with pytest.raises(TypeError, match="unsupported operand"):
         Solution.one(group) + 3  # type: ignore[operator]

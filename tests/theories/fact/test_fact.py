@@ -19,7 +19,7 @@ from tests.tolerances import rounding
 def test_layer_features_are_sums_over_samples_of_automatic_derivatives():
     split = tasks.group_task("Z3").split(fraction=0.9, seed=0)
     model = models.Deep.init(jax.random.key(0), inputs=6, widths=(5, 5), outputs=3, residual=True, bias=True)
-    found = fact.layer_features(model, split.train_inputs, split.train_targets, weight_decay=0.2)
+    layers = fact.layer_features(model, split.train_inputs, split.train_targets, weight_decay=0.2)
     with jax.enable_x64(True):
         weights = [np.asarray(W, float) for W in model.weights]
         biases = [np.asarray(b, float) for b in model.biases]
@@ -39,7 +39,7 @@ def test_layer_features_are_sums_over_samples_of_automatic_derivatives():
         G = np.mean([jax.grad(loss, 2)(x, y, W, zero) for x, y in zip(X, Y, strict=True)], axis=0)
         deltas = np.stack([W @ jax.grad(loss, 3)(x, y, W, zero) for x, y in zip(X, Y, strict=True)])
         slopes = np.stack([jax.jacobian(output, 2)(x, W, zero) @ W.T for x in X])
-    layer = found["weights.1"]
+    layer = layers["weights.1"]
     # Weights, activations and derivatives are at most of order 1; sums run over samples, units and outputs.
     error = rounding(1, len(Y) * 5 * 3)
     np.testing.assert_allclose(layer.gradient, G, rtol=0, atol=error)
@@ -132,7 +132,9 @@ def test_layers_are_aligned_in_their_smaller_side_as_they_are_written_out(shape)
     W, G = rng.standard_normal(shape), rng.standard_normal(shape)
     delta, slope = rng.standard_normal((2, 20, shape[1]))
     with jax.enable_x64(True):
-        found = {key: float(value) for key, value in observe.aligned(*map(jnp.asarray, (W, G, delta, slope))).items()}
+        measured = {
+            key: float(value) for key, value in observe.aligned(*map(jnp.asarray, (W, G, delta, slope))).items()
+        }
     nfm, unit = features.nfm(W), features.fact(W, G, 1.0)
     written = {
         "fact": unit,
@@ -141,7 +143,7 @@ def test_layers_are_aligned_in_their_smaller_side_as_they_are_written_out(shape)
         "enfa": features.matrix_power(features.enfa(W, delta), 0.5),
     }
     expected = {key: float(features.pearson(matrix, nfm)) for key, matrix in written.items()}
-    assert found == pytest.approx(expected | {"size": float(np.sum(unit * nfm) / np.sum(nfm * nfm))}, abs=1e-7)
+    assert measured == pytest.approx(expected | {"size": float(np.sum(unit * nfm) / np.sum(nfm * nfm))}, abs=1e-7)
 
 
 def test_the_lens_says_when_fact_cannot_hold(record):

@@ -1,4 +1,4 @@
-"""Reading a trained network: which nodes carry which frequency, and which crafted block they are."""
+"""Read a trained network: which hidden units carry which frequency, and which crafted block they form."""
 
 import html
 from collections import Counter
@@ -15,22 +15,28 @@ from firstlight.theories.cogo._recognise import Name, recognise
 from firstlight.theories.cogo._solution import Solution, balanced
 
 THRESHOLD = 0.5
-"""A node carries a frequency when |z_a| and |z_b| there exceed this share of an F6's amplitude, (12d)^{−1/3}."""
+"""A hidden unit carries a frequency if |z_a| and |z_b| exceed this share of an F6's amplitude, (12d)^{−1/3}."""
 
 
 def least_amplitude(d: int, threshold: float = THRESHOLD) -> float:
-    """The |z| from which on a node carries a frequency of a group of order d: threshold · (12d)^{−1/3}."""
+    """Return the least |z| with which a hidden unit carries a frequency: threshold · (12d)^{−1/3}."""
     return threshold * (12 * d) ** (-1 / 3)
 
 
 @dataclass(frozen=True)
 class FrequencyBlock:
-    """The nodes that carry one pair of frequencies ±k.
+    """The hidden units that carry one pair of frequencies ±k.
 
-    **Fields:** `frequency`, its place; `label`; `hidden_units`, their indices; `name` of the crafted block they are;
-    `residual`, ‖z − fit‖/‖z‖ at ±k for the nearest such block (1 where there is none), which may have (a, b) and c
-    rescaled; `amplitude`, the cube root of its |abc| over that of a crafted block (weight decay makes it less than
-    1); `factors`, named ring factors whose product it is, at amplitude 1 and up to the sign of (a, b) of each node.
+    **Attributes:**
+
+    - `frequency`: k, as a place in FFT order.
+    - `label`: the name of the pair, such as ±2.
+    - `hidden_units`: indices of the hidden units.
+    - `name`: the crafted block that they form.
+    - `residual`: ‖z − fit‖/‖z‖ at ±k for the nearest block, whose (a, b) and c may be rescaled; 1 if there is none.
+    - `amplitude`: the cube root of |abc| relative to a crafted block; weight decay makes it less than 1.
+    - `factors`: named ring factors whose product is the block, at amplitude 1 and up to the signs of (a, b).
+    - `fit`: the nearest block.
     """
 
     frequency: int
@@ -44,22 +50,28 @@ class FrequencyBlock:
 
     @property
     def order(self) -> int:
-        """The number of its nodes."""
+        """Number of hidden units."""
         return len(self.hidden_units)
 
     @property
     def is_crafted(self) -> bool:
-        """Whether its nodes are a block that is crafted."""
+        """Whether the hidden units form a crafted block."""
         return self.name not in ("other", "none")
 
 
 @dataclass(frozen=True)
 class OrderCensus:
-    """The groups of nodes of a network, one per pair of frequencies; `solution` is the network, its nodes balanced.
+    """The hidden units of a network, grouped by the pair of frequencies that they carry.
 
-    `idle` nodes carry no frequency, `shared` ones more than one; `constant` ones, among the idle, have one of their
-    two embeddings only, so that they can add a constant and nothing else that the task needs. Without shared nodes
-    the groups and the idle nodes are all the nodes.
+    Without shared units, the groups and the idle units are all hidden units.
+
+    **Attributes:**
+
+    - `solution`: the network, with balanced hidden units.
+    - `groups`: one `FrequencyBlock` per pair of frequencies.
+    - `idle`: hidden units that carry no frequency.
+    - `shared`: hidden units that carry several frequencies.
+    - `constant`: idle units with only one of the two embeddings; they can add a constant to the outputs.
     """
 
     solution: Solution
@@ -70,23 +82,23 @@ class OrderCensus:
 
     @property
     def orders(self) -> tuple[int, ...]:
-        """Nodes per pair of frequencies, in FFT order."""
+        """Number of hidden units per pair of frequencies, in FFT order."""
         return tuple(group.order for group in self.groups)
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many groups have each name."""
+        """Number of groups with each name."""
         return dict(Counter(group.name for group in self.groups))
 
     @property
     def crafted(self) -> Solution:
-        """The nearest crafted solution: the sum of the blocks that were recognised."""
+        """The nearest crafted solution: the sum of the recognised blocks."""
         known = [group.fit for group in self.groups if group.is_crafted]
         return sum(known, Solution.zero(self.solution.group))
 
     @property
     def distance(self) -> float:
-        """‖z − crafted‖/‖z‖ with z all of the network, idle nodes and other frequencies included."""
+        """‖z − crafted‖/‖z‖ with z the whole network, idle units and other frequencies included."""
         own, crafted = self.solution, self.crafted
         missing = own.norm2 + crafted.norm2
         for group in (group for group in self.groups if group.is_crafted):
@@ -99,7 +111,7 @@ class OrderCensus:
         return f"<OrderCensus of {self.solution.group.name}: {named}; {unnamed}>"
 
     def _repr_html_(self) -> str:
-        head = "<tr><th>frequency</th><th>nodes</th><th>block</th><th>amplitude</th><th>residual</th></tr>"
+        head = "<tr><th>frequency</th><th>hidden units</th><th>block</th><th>amplitude</th><th>residual</th></tr>"
         rows = "".join(
             f"<tr><td>{g.label}</td><td>{g.order}</td><td>{' ∗ '.join(g.factors) or g.name}</td>"
             f"<td>{g.amplitude:.3f}</td><td>{g.residual:.1e}</td></tr>"
@@ -111,12 +123,16 @@ class OrderCensus:
 def order_census(
     W: Num[np.ndarray, "..."], V: Num[np.ndarray, "..."], group: Group, threshold: float = THRESHOLD
 ) -> OrderCensus:
-    """The nodes of a network by frequency, each group with the crafted block it is.
+    """Group the hidden units of a network by frequency, and name the crafted block of each group.
 
-    Nodes are balanced first: (a, b, c) and (sa, sb, c/s²) are the same node, whatever training made of s.
+    Hidden units are balanced first, because (a, b, c) and (sa, sb, c/s²) are the same unit.
 
-    **Arguments:** `W` (2d, q) and `V` (q, d), trained here or loaded; `threshold`, relative to the amplitude of an
-    F6 so that it means the same at every d.
+    **Arguments:**
+
+    - `W`: embeddings (2d, q).
+    - `V`: output weights (q, d).
+    - `group`: an Abelian group of order d.
+    - `threshold`: least amplitude of a carried frequency, relative to that of an F6.
 
     >>> from firstlight.groups import cyclic
     >>> from firstlight.theories.cogo import craft
@@ -140,7 +156,7 @@ def order_census(
 def carries(
     z: Complex[np.ndarray, "3 d q"], halves: tuple[int, ...], threshold: float = THRESHOLD
 ) -> Bool[np.ndarray, "pairs q"]:
-    """Whether each node carries each pair of frequencies: both its embeddings do."""
+    """Check whether both embeddings of each hidden unit carry each pair of frequencies."""
     return np.abs(z[:2, list(halves)]).min(axis=0) > least_amplitude(z.shape[1], threshold)
 
 
@@ -149,12 +165,12 @@ def _one_sided(z: Complex[np.ndarray, "3 d q"], threshold: float) -> Bool[np.nda
     return large[0] != large[1]
 
 
-def _read(solution: Solution, k: int, nodes: Int[np.ndarray, " n"]) -> FrequencyBlock:
+def _read(solution: Solution, k: int, units: Int[np.ndarray, " n"]) -> FrequencyBlock:
     f = solution.frequencies
-    y = solution.z[:, k, nodes]
-    found = recognise(y, k in f.real, solution.group.order)
-    block = factors.at_frequency(solution.group, k, *found.fit)
-    parts = {name: factors.at_frequency(solution.group, k, *part) for name, part in found.factors.items()}
+    y = solution.z[:, k, units]
+    nearest = recognise(y, k in f.real, solution.group.order)
+    block = factors.at_frequency(solution.group, k, *nearest.fit)
+    parts = {name: factors.at_frequency(solution.group, k, *part) for name, part in nearest.factors.items()}
     return FrequencyBlock(
-        k, f.label(k), tuple(nodes.tolist()), found.name, found.residual, found.amplitude, parts, block
+        k, f.label(k), tuple(units.tolist()), nearest.name, nearest.residual, nearest.amplitude, parts, block
     )

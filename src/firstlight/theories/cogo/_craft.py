@@ -1,4 +1,4 @@
-"""Zero-loss networks built instead of trained (CoGO, Appendix A and its corrections)."""
+"""Build zero-loss networks instead of training them (CoGO, Appendix A, with corrections)."""
 
 from collections.abc import Mapping
 
@@ -13,28 +13,31 @@ from firstlight.theories.cogo._nonabelian import craft_from_irreps, require_task
 from firstlight.theories.cogo._solution import Solution, balanced
 
 CRAFT_KINDS = ("F6", "F4", "F4+repair", "F4+F6", "memorise")
-"""What `craft` can make."""
+"""The kinds of networks that `craft` builds."""
 
 
 def craft(group: Group, kind: str = "F6", *, seed: int | None = None) -> Solution:
-    r"""A global optimizer for an Abelian group, each of its nodes at the least norm.
+    r"""Build a global optimizer for an Abelian group, with each hidden unit at its least norm.
 
-    (a, b, c) → (sa, sb, c/s²) leaves a node's output alone, and s is chosen so that ‖node‖² is least. In `F6`, `F4`
-    and `memorise` the moduli of a, b and c are moreover equal at every frequency that a node has, so that
-    |a|² + |b|² + |c|² = 3|abc|^{2/3}, the least that any node with the same product abc can have. `F4+repair` and
-    `F4+F6` are least node by node only: the share of the bias that each node takes could be chosen better.
+    The scaling (a, b, c) → (sa, sb, c/s²) keeps the output of a hidden unit, and s minimises its norm. In `F6`, `F4`
+    and `memorise` the moduli of a, b and c are also equal at every frequency of a unit. Then |a|² + |b|² + |c|² =
+    3|abc|^{2/3}, the least norm with the same product abc. `F4+repair` and `F4+F6` are least unit by unit only: the
+    bias could be shared out better.
 
-    | `kind` | nodes | loss |
+    | `kind` | hidden units | loss |
     |---|---|---|
     | `F6` | 6 per pair ±k, z̃_k ∗ z′_k ∗ y_k; 2 where −k = k (Corollary 2) | 0 |
-    | `F4+repair` | 4 per pair and 2 for all: the bias that F4 leaves, on one cos and one sin | 0 |
-    | `F4+F6` | 4 per pair, 6 at one pair, whose nodes absorb the bias | 0 |
+    | `F4+repair` | 4 per pair, and 2 (a cos and a sin) that cancel the bias of the F4s | 0 |
+    | `F4+F6` | 4 per pair, 6 at one pair, which absorb the bias | 0 |
     | `F4` | 4 per pair (Corollary 3): a constant bias is left; zero loss when samples are centred | 2/d per k ≠ −k |
     | `memorise` | d², one per pair of elements (Corollary 4) | 0 |
 
-    **Arguments:** `seed` draws the free phases y_k; without it they are 1. `F4+repair` needs a pair ±k to put its
-    cos and sin on and `F4+F6` one for the F6; in Z2^n there is none, `F4` and `F6` are the same and of zero loss, and
-    the other two are refused.
+    **Arguments:**
+
+    - `group`: an Abelian group of order at least 2.
+    - `kind`: one of `CRAFT_KINDS`. `F4+repair` and `F4+F6` need a pair k ≠ −k and raise `ValueError` in Z2^n, where
+      `F4` and `F6` are the same and have zero loss.
+    - `seed`: draws the free phases y_k; without a seed they are 1.
 
     >>> from firstlight.groups import cyclic
     >>> from firstlight.theories.cogo import table_loss
@@ -65,9 +68,9 @@ def craft(group: Group, kind: str = "F6", *, seed: int | None = None) -> Solutio
 
 
 def craft_any(group: Group) -> tuple[Float[np.ndarray, "twod q"], Float[np.ndarray, "q d"]]:
-    """Weights W (2d, q) and V (q, d) of a zero-loss network for any finite group, Abelian or not.
+    """Return weights W (2d, q) and V (q, d) of a zero-loss network for any finite group.
 
-    Non-Abelian groups take maxima of Li₂'s energy as nodes, see `craft_from_irreps`.
+    For non-Abelian groups the hidden units are maxima of Li₂'s energy, see `lemmas.craft_from_irreps`.
 
     >>> from firstlight.groups import symmetric
     >>> from firstlight.theories.cogo import table_loss
@@ -79,55 +82,56 @@ def craft_any(group: Group) -> tuple[Float[np.ndarray, "twod q"], Float[np.ndarr
 
 
 def fourier_six(group: Group, k: Index, alpha: float = 0.0, beta: float = 0.0, twist: float = 0.0) -> Solution:
-    """z̃_k ∗ z′_k ∗ y_k, of order 6: eq. (4) at frequency ±k (Corollary 2)."""
+    """Return z̃_k ∗ z′_k ∗ y_k of order 6, which satisfies eq. (4) at frequency ±k (Corollary 2)."""
     return factors.at_frequency(group, k, *six_profile(group.order, alpha, beta, twist))
 
 
 def fourier_four(group: Group, k: Index, alpha: float = 0.0, beta: float = 0.0) -> Solution:
-    """z_F4 at frequency ±k, of order 4 and balanced: in R₊ ∩ R_c ∩ R_⊛ but not in R_n (Corollary 3)."""
+    """Return z_F4 at frequency ±k, of order 4 and balanced: in R₊ ∩ R_c ∩ R_⊛ but not in R_n (Corollary 3)."""
     return factors.at_frequency(group, k, *four_profile(group.order, alpha, beta))
 
 
 def six_profile(d: int, alpha: float = 0.0, beta: float = 0.0, twist: float = 0.0) -> Profile:
-    """The coefficients of `fourier_six`, of modulus (12d)^{−1/3}."""
+    """Return the coefficients of `fourier_six`, of modulus (12d)^{−1/3}."""
     units = factors.unit_profile(alpha, beta)
     return factors.product(factors.order_three_profile(d), factors.order_two_profile(twist), units)
 
 
 def four_profile(d: int, alpha: float = 0.0, beta: float = 0.0) -> Profile:
-    """The coefficients of `fourier_four`, brought to the common modulus (8d)^{−1/3}."""
+    """Return the coefficients of `fourier_four`, scaled to the common modulus (8d)^{−1/3}."""
     profile = factors.product(*factors.four_profiles(d), factors.unit_profile(alpha, beta))
     return profile / np.abs(profile) * (8 * d) ** (-1 / 3)
 
 
 def bias(solution: Solution) -> Complex[np.ndarray, " d"]:
-    """δ_k = Σ_j Σ_k′ (|z_{ak′j}|² + |z_{bk′j}|²) z_{ckj}, the constant output of a solution, by frequency k ≠ 0."""
+    """Return the constant output of a solution, δ_k = Σ_j Σ_k′ (|z_{ak′j}|² + |z_{bk′j}|²) z_{ckj} for k ≠ 0."""
     delta = solution.z[2] @ np.sum(np.abs(solution.z[:2]) ** 2, axis=(0, 1))
     delta[0] = 0
     return delta
 
 
 def bias_repair(solution: Solution, k: Index) -> Solution:
-    """Two nodes that cancel a solution's constant output: a = cos, sin at frequency k, b = 0, c = −2δ, balanced.
+    """Return two hidden units that cancel a solution's constant output.
 
-    cos² + sin² = 1 is constant whatever c is, so nothing else changes.
+    They have a = cos, sin at frequency k, b = 0 and c = −2δ, balanced. Since cos² + sin² = 1 is constant, nothing else
+    changes.
     """
-    # z_a of cos is ½ at ±k, so that each node has Σ|a|² = ½ and both together 1.
+    # z_a of cos is ½ at ±k, so each unit has Σ|a|² = ½ and both together 1.
     z = factors.at_frequency(solution.group, k, [0.5, -0.5j], [0, 0], [0, 0]).z.copy()
     z[2] = -bias(solution)[:, None]
     return balanced(Solution.trusted(solution.group, z))
 
 
 def _absorbing(solution: Solution, k: int) -> Solution:
-    """Let the nodes of an F6 at frequency k share −δ: Σ_j a_j b_j = 0 over them, so only the constant sees it."""
-    nodes = np.flatnonzero(solution.z[0, k])
+    """Add −δ to the outputs of an F6 at frequency k; Σ_j a_j b_j = 0 over its units, so only the constant changes."""
+    units = np.flatnonzero(solution.z[0, k])
     z = solution.z.copy()
-    z[2][:, nodes] -= (bias(solution) / np.sum(np.abs(z[:2, :, nodes]) ** 2))[:, None]
+    z[2][:, units] -= (bias(solution) / np.sum(np.abs(z[:2, :, units]) ** 2))[:, None]
     return balanced(Solution.trusted(solution.group, z))
 
 
 def _assemble(group: Group, six: set[int], rng: np.random.Generator | None) -> Solution:
-    """The sum of one block per pair ±k: F6 at the frequencies in `six`, F4 at the others, with phases from `rng`."""
+    """Sum one block per pair ±k: F6 at the frequencies in `six`, F4 at the others, with phases from `rng`."""
     f = frequencies(group)
     blocks: Mapping[str, Profile] = {
         "six": six_profile(f.d),

@@ -1,4 +1,4 @@
-"""How monomial potentials move: r′ = −JJ* conj ∇_r ℓ, its decoupling with width, and ripples (CoGO, Appendix B)."""
+"""Dynamics of monomial potentials, r′ = −JJ* conj ∇_r ℓ: decoupling with width, and ripples (CoGO, Appendix B)."""
 
 from typing import NamedTuple
 
@@ -21,12 +21,12 @@ class Potentials(NamedTuple):
 
 
 def potentials(solution: Solution) -> Potentials:
-    """r(z)."""
+    """Compute all monomial potentials r(z) of the loss."""
     return Potentials(cubic(solution), quadratic(solution))
 
 
 def loss_gradient(solution: Solution) -> Potentials:
-    """conj ∇_r ℓ, with r and its conjugate as independent variables, means included.
+    """Return conj ∇_r ℓ, with r and its conjugate as independent variables, means included.
 
     ∂ℓ/∂r_{k₁k₂k} is 4d conj E_{k₁k₂k} and ∂ℓ/∂r_{amk′k} is 2d conj E_{m0k}, with E the `residual_coefficients`.
     """
@@ -36,9 +36,9 @@ def loss_gradient(solution: Solution) -> Potentials:
 
 
 def adjoint(solution: Solution, u: Potentials) -> Complex[np.ndarray, "3 d q"]:
-    """J* u = the coefficients (3, d, q) of the direction in weight space: Σ conj(∂r/∂z) u, times 1/d from z = FW/d.
+    """Return J* u, the coefficients (3, d, q) of a direction in weight space: Σ conj(∂r/∂z) u, times 1/d from z = FW/d.
 
-    Exact in the sense that J_W J_W* = J_z J_z*/d, because the Fourier transform over d is 1/√d times a unitary one.
+    J_W J_W* = J_z J_z*/d exactly, because the Fourier transform over d is 1/√d times a unitary matrix.
     """
     a, b, c = solution.z.conj()
     g_a = np.einsum("xyk,yj,kj->xj", u.cubic, b, c, optimize=True)
@@ -49,7 +49,7 @@ def adjoint(solution: Solution, u: Potentials) -> Complex[np.ndarray, "3 d q"]:
     for own, z, q in ((g_a, a, u.quadratic[0]), (g_b, b, u.quadratic[1])):
         with_c = np.einsum("mlk,kj->mlj", q, c, optimize=True)
         own += np.einsum("mlj,mlj->lj", with_c, z[minus])
-        # the other factor, z_{m−k′}: the same entry seen from n = m − k′
+        # The other factor, z_{m−k′}, is the same entry with n = m − k′.
         back = np.empty_like(with_c)
         back[places[:, None], minus] = with_c * z[None]
         own += back.sum(axis=0)
@@ -58,7 +58,7 @@ def adjoint(solution: Solution, u: Potentials) -> Complex[np.ndarray, "3 d q"]:
 
 
 def forward(solution: Solution, dz: Complex[np.ndarray, "3 d q"]) -> Potentials:
-    """J dz: how r changes in the direction dz (3, d, q)."""
+    """Return J dz, the change of r in the direction dz (3, d, q)."""
     a, b, c = solution.z
     da, db, dc = dz
     triple = lambda x, y, w: np.einsum("xj,yj,kj->xyk", x, y, w, optimize=True)  # noqa: E731
@@ -74,7 +74,7 @@ def forward(solution: Solution, dz: Complex[np.ndarray, "3 d q"]) -> Potentials:
 
 
 def jj_star(solution: Solution, u: Potentials) -> Potentials:
-    """JJ* u without the matrix, whose side is 3d³: O(d³q) (CoGO, Theorem 4).
+    """Compute JJ* u in O(d³q), without the matrix of side 3d³ (CoGO, Theorem 4).
 
     >>> import numpy as np
     >>> from firstlight.groups import cyclic
@@ -87,23 +87,23 @@ def jj_star(solution: Solution, u: Potentials) -> Potentials:
 
 
 def potential_velocity(solution: Solution) -> Potentials:
-    """r′ = −JJ* conj ∇_r ℓ under gradient flow of the weights, W′ = −∇_W ℓ."""
-    found = jj_star(solution, loss_gradient(solution))
-    return Potentials(-found.cubic, -found.quadratic)
+    """Return r′ = −JJ* conj ∇_r ℓ under gradient flow of the weights, W′ = −∇_W ℓ."""
+    ascent = jj_star(solution, loss_gradient(solution))
+    return Potentials(-ascent.cubic, -ascent.quadratic)
 
 
 def gaussian_solution(group: Group, order: int, seed: int) -> Solution:
-    """Independent Gaussian weights of unit variance."""
+    """Draw a solution with independent Gaussian weights of unit variance."""
     f, rng = frequencies(group), np.random.default_rng(seed)
     return Solution(group, np.stack([f.transform(rng.standard_normal((f.d, order))) for _ in range(3)]))
 
 
 def coupling(solution: Solution, *, quadratic_too: bool = False) -> tuple[float, float]:
-    """How far JJ* is from diagonal over r_{k₁k₂k}, k₁, k₂, k ≠ 0: largest and rms entry off it over the mean on it.
+    """Measure how far JJ* is from diagonal: its largest and rms off-diagonal entry over the mean on the diagonal.
 
-    About 2/√q and 0.5/√q for Gaussian weights of order q (Theorem 6); pairs of conjugate potentials, whose
-    entries are those of real functions, are included. With `quadratic_too` the r_{pmk′k} are there as well, and
-    JJ* does not become diagonal. The matrix has side (d − 1)³: for small d.
+    The matrix is over r_{k₁k₂k}, k₁, k₂, k ≠ 0, conjugate pairs included; its side is (d − 1)³, so d must be small. The
+    two numbers are about 2/√q and 0.5/√q for Gaussian weights of order q (Theorem 6). With `quadratic_too` the matrix
+    includes the r_{pmk′k}, and JJ* does not become diagonal.
     """
     H = _with_quadratic(solution) if quadratic_too else _cubic_matrix(solution)
     on = float(np.abs(np.diagonal(H)).mean())
@@ -113,22 +113,22 @@ def coupling(solution: Solution, *, quadratic_too: bool = False) -> tuple[float,
 
 
 def _cubic_matrix(solution: Solution) -> Complex[np.ndarray, "n n"]:
-    """JJ* over r_{k₁k₂k}, k₁, k₂, k ≠ 0, from products of two parts of z at a time (CoGO, eqs. 91 to 94)."""
+    """Compute JJ* over r_{k₁k₂k}, k₁, k₂, k ≠ 0, from products of two parts of z (CoGO, eqs. 91 to 94)."""
     d = solution.group.order
     n, (a, b, c) = d - 1, solution.z[:, 1:]
-    one = np.eye(n)
+    identity = np.eye(n)
 
     def gram(x: np.ndarray, y: np.ndarray) -> np.ndarray:
         rows = (x[:, None] * y[None]).reshape(n * n, -1)
         return (rows @ rows.conj().T).reshape(n, n, n, n)
 
-    H = np.einsum("xX,ykYK->xykXYK", one, gram(b, c))
-    H = H + np.einsum("yY,xkXK->xykXYK", one, gram(a, c)) + np.einsum("kK,xyXY->xykXYK", one, gram(a, b))
+    H = np.einsum("xX,ykYK->xykXYK", identity, gram(b, c))
+    H = H + np.einsum("yY,xkXK->xykXYK", identity, gram(a, c)) + np.einsum("kK,xyXY->xykXYK", identity, gram(a, b))
     return H.reshape(n**3, n**3) / d
 
 
 def _with_quadratic(solution: Solution) -> Complex[np.ndarray, "n n"]:
-    """JJ* over r_{k₁k₂k} and r_{pmk′k}, no frequency 0, from the Jacobian with respect to z."""
+    """Compute JJ* over r_{k₁k₂k} and r_{pmk′k}, without frequency 0, from the Jacobian with respect to z."""
     d, q = solution.group.order, solution.order
     a, b, c = solution.z
     ks = np.arange(1, d)
@@ -137,7 +137,7 @@ def _with_quadratic(solution: Solution) -> Complex[np.ndarray, "n n"]:
     J = np.zeros((len(x), 3, d, q), complex)
     J[rows, 0, x], J[rows, 1, y], J[rows, 2, k] = b[y] * c[k], a[x] * c[k], a[x] * b[y]
     blocks = [J]
-    # z_x z_y and z_y z_x are one potential.
+    # z_x z_y and z_y z_x are the same potential.
     x, y, k = (index[x <= y] for index in (x, y, k))
     rows = np.arange(len(x))
     for p, z in enumerate((a, b)):
@@ -159,14 +159,18 @@ class Ripple(NamedTuple):
 
 
 def ripple(r: float, kappa: float, *, alpha: float, c0: float, time: Float[np.ndarray, " n"]) -> Ripple:
-    r"""The ripples of r_kkk about its limit (CoGO, eq. 12).
+    r"""Solve the ripples of r_kkk about its limit (CoGO, eq. 12).
 
     $$\dot r = -\kappa r, \qquad \dot\kappa = (2\alpha - 1) r - c_0$$
 
-    turns about r = c₀/(2α − 1), κ = 0 with period 2π/√c₀ for small swings, when α > ½ and c₀ > 0; it does not
-    settle, as `ripple_energy` is conserved.
+    For α > ½ and c₀ > 0 the solution circles r = c₀/(2α − 1), κ = 0, with period 2π/√c₀ if it stays near. It does not
+    settle, because `ripple_energy` is conserved.
 
-    **Arguments:** `r` > 0 and `kappa`, where it starts; `time` (n,), increasing, the first the start.
+    **Arguments:**
+
+    - `r`, `kappa`: the start, with r > 0.
+    - `alpha`, `c0`: α > ½ and c₀ > 0.
+    - `time`: increasing times (n,), the first of them the start.
 
     >>> import numpy as np
     >>> path = ripple(0.2, 0.0, alpha=1.0, c0=0.1, time=np.linspace(0, 50, 9))
@@ -183,17 +187,17 @@ def ripple(r: float, kappa: float, *, alpha: float, c0: float, time: Float[np.nd
         return [-state[1], (2 * alpha - 1) * np.exp(state[0]) - c0]
 
     span = (float(time[0]), float(time[-1]))
-    found = solve_ivp(move, span, [np.log(r), kappa], t_eval=time, method="DOP853", rtol=1e-12, atol=1e-13)
-    return Ripple(np.asarray(time, float), np.exp(found.y[0]), found.y[1])
+    solved = solve_ivp(move, span, [np.log(r), kappa], t_eval=time, method="DOP853", rtol=1e-12, atol=1e-13)
+    return Ripple(np.asarray(time, float), np.exp(solved.y[0]), solved.y[1])
 
 
 def ripple_energy(
     r: Float[np.ndarray, " n"], kappa: Float[np.ndarray, " n"], *, alpha: float, c0: float
 ) -> Float[np.ndarray, " n"]:
-    """H = κ²/2 + (2α − 1)r − c₀ ln r, which eq. (12) conserves."""
+    """Return H = κ²/2 + (2α − 1)r − c₀ ln r, which eq. (12) conserves."""
     return kappa**2 / 2 + (2 * alpha - 1) * r - c0 * np.log(r)
 
 
 def decoupled_diagonal(time: Float[np.ndarray, " n"], d: int) -> Float[np.ndarray, " n"]:
-    """r_kkk(t) = (1 − e^{−2dt})/2d, which solves r′ = 1 − 2dr from 0; the paper prints e^{−t}."""
+    """Return r_kkk(t) = (1 − e^{−2dt})/2d, which solves r′ = 1 − 2dr from 0; the paper prints e^{−t}."""
     return -np.expm1(-2 * d * time) / (2 * d)

@@ -1,4 +1,4 @@
-"""Frequencies of a finite Abelian group: their arithmetic, and functions on the group in terms of them."""
+"""Frequencies of a finite Abelian group: their arithmetic, and Fourier transforms of functions on the group."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,9 +16,14 @@ Index = int | tuple[int, ...]
 class Frequencies:
     """The dual of Z_{n₁}×…×Z_{n_r}: frequencies k = 0 … d − 1 in FFT (C) order.
 
-    **Fields:** `moduli` (n₁, …, n_r); `elements` (d,), the group element at each coordinate; `negative` (d,), the
-    place of −k; `minus` (d, d) with `minus[m, k]` = m − k; `halves`, one of each pair ±k ≠ 0, in order, among
-    them the `real` ones with −k = k.
+    **Attributes:**
+
+    - `moduli`: (n₁, …, n_r).
+    - `elements`: the group element at each coordinate (d,).
+    - `negative`: the place of −k (d,).
+    - `minus`: (d, d) with `minus[m, k]` = m − k.
+    - `halves`: one frequency of each pair ±k ≠ 0, in order.
+    - `real`: the frequencies k ≠ 0 with −k = k.
 
     >>> from firstlight.groups import cyclic
     >>> frequencies(cyclic(6)).halves, frequencies(cyclic(6)).real
@@ -38,7 +43,7 @@ class Frequencies:
         return len(self.negative)
 
     def place(self, k: Index) -> int:
-        """The place in FFT order of a frequency given by place or by coordinates.
+        """Return the place in FFT order of a frequency given by place or by coordinates.
 
         >>> from firstlight.groups import parse
         >>> frequencies(parse("Z4xZ6")).place((1, -1))
@@ -55,7 +60,7 @@ class Frequencies:
         return int(k) if k >= 0 else int(self.negative[-k])
 
     def label(self, k: int) -> str:
-        """A name such as ±2, or ±(1,5) for a product.
+        """Return a name such as ±2, or ±(1,5) for a product of groups.
 
         >>> from firstlight.groups import parse
         >>> frequencies(parse("Z4xZ6")).label(11), frequencies(parse("Z6")).label(3)
@@ -66,13 +71,13 @@ class Frequencies:
         return name if self.negative[k] == k else f"±{name}"
 
     def transform(self, f: Float[np.ndarray, "d *rest"]) -> Complex[np.ndarray, "d *rest"]:
-        """f̂_k = (1/d) Σ_g f(g) conj φ_k(g), so that f = Σ_k f̂_k φ_k; elements in rows."""
+        """Compute f̂_k = (1/d) Σ_g f(g) conj φ_k(g), so that f = Σ_k f̂_k φ_k; elements in rows."""
         grid = f[self.elements].reshape(*self.moduli, -1)
         axes = tuple(range(len(self.moduli)))
         return np.fft.fftn(grid, axes=axes, norm="forward").reshape(f.shape)
 
     def synthesise(self, z: Complex[np.ndarray, "d *rest"]) -> Float[np.ndarray, "d *rest"]:
-        """The real function Σ_k z_k φ_k of Hermitian coefficients; the inverse of `transform`."""
+        """Compute the real function Σ_k z_k φ_k of Hermitian coefficients; the inverse of `transform`."""
         axes = tuple(range(len(self.moduli)))
         grid = np.fft.ifftn(z.reshape(*self.moduli, -1), axes=axes, norm="forward").real
         f = np.empty(z.shape)
@@ -81,7 +86,7 @@ class Frequencies:
 
 
 def frequencies(group: Group) -> Frequencies:
-    """The frequencies of an Abelian group; a `ValueError` for any other.
+    """Return the frequencies of an Abelian group; any other group raises `ValueError`.
 
     >>> from firstlight.groups import symmetric
     >>> frequencies(symmetric(3))

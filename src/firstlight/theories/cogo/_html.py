@@ -1,4 +1,4 @@
-"""How a solution looks in a notebook."""
+"""HTML of a solution for notebooks."""
 
 from html import escape
 
@@ -15,7 +15,7 @@ _NAMES = {
 
 
 def solution_html(solution: Solution) -> str:
-    """A table of the constraint sets with a solution's residuals."""
+    """Return a table of the constraint sets with a solution's residuals."""
     rows = []
     for name, value in vars(residuals(solution)).items():
         holds = "holds" if value <= _TOLERANCE else "does not hold"

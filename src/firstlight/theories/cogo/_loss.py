@@ -1,4 +1,4 @@
-"""The loss by monomial potentials (CoGO, Theorem 1), in its general form with means, and by the table."""
+"""The loss from monomial potentials (CoGO, Theorem 1, general form with means), Gram matrices and the table."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -11,7 +11,7 @@ from firstlight.theories.cogo._potentials import convolved, cubic, diagonal
 from firstlight.theories.cogo._solution import Solution, split_weights
 
 _PANEL = 64
-"""Nodes at a time in `_triple_gram`; three panels of 512 × 64 fill a second-level cache."""
+"""Hidden units at a time in `_triple_gram`; three panels of 512 × 64 fill a second-level cache."""
 
 
 @dataclass(frozen=True)
@@ -36,15 +36,15 @@ class LossTerms:
 
 
 def loss_terms(solution: Solution) -> LossTerms:
-    r"""The loss E‖P⊥(o − e_{gh})‖² over all pairs, term by term and frequency by frequency, without the d³ tensor.
+    r"""Compute the loss E‖P⊥(o − e_{gh})‖² over all pairs by terms and frequencies, without the d³ tensor.
 
     $$\ell_k = -4 r_{kkk} + 4d \sum_{k_1,k_2 \ne 0} |r_{k_1k_2k}|^2
       + d \,\Big|2 r_{00k} + \sum_p s_{p0k}\Big|^2
       + d \sum_{m \ne 0} \big(|s_{amk} + 2 r_{m0k}|^2 + |s_{bmk} + 2 r_{0mk}|^2\big),$$
 
-    with s_{pmk} = Σ_k′ r_{pmk′k}. For z_{a0} = z_{b0} = 0 this is eq. (3) of Theorem 1; the terms in r_{m0k} and
-    r_{0mk} are those of weights with means, which gradient flow makes. The cross term is a quadratic form in the
-    Gram matrices of the centred embeddings: O(q²d + qd²).
+    with s_{pmk} = Σ_k′ r_{pmk′k}. For z_{a0} = z_{b0} = 0 this is eq. (3) of Theorem 1. The terms in r_{m0k} and
+    r_{0mk} belong to weights with nonzero means, which gradient flow creates. The cross term is a quadratic form in
+    the Gram matrices of the centred embeddings: O(q²d + qd²).
 
     >>> from firstlight.groups import cyclic
     >>> from firstlight.theories.cogo import craft
@@ -55,7 +55,7 @@ def loss_terms(solution: Solution) -> LossTerms:
     a, b, c = solution.z
     s_a, s_b = convolved(solution)
     s_a, s_b = s_a + 2 * (a * b[0]) @ c.T, s_b + 2 * (b * a[0]) @ c.T
-    # Both hold 2 r_{00k} at m = 0, which counts once.
+    # Both contain 2 r_{00k} at m = 0, which counts once.
     constant = s_a[0] + s_b[0] - 2 * (a[0] * b[0]) @ c.T
     G = (a[1:].conj().T @ a[1:]).real * (b[1:].conj().T @ b[1:]).real
     quadratic_form = np.sum((c.conj() @ G) * c, axis=1).real
@@ -68,10 +68,10 @@ def loss_terms(solution: Solution) -> LossTerms:
 
 
 def potential_loss(solution: Solution) -> float:
-    """The loss of a solution from its weights' Gram matrices, in real arithmetic: the fastest exact way.
+    """Compute the loss of a solution from Gram matrices of its weights, in real arithmetic.
 
-    The same sum as `loss_terms(solution).total`, over frequencies instead of at each. Terms of order 1 cancel, so
-    the result is exact to about 1e-15; `table_loss` resolves smaller losses.
+    This is the fastest exact way, and equals `loss_terms(solution).total`. Terms of order 1 cancel, so the result is
+    exact to about 1e-15; `table_loss` resolves smaller losses.
 
     >>> from firstlight.groups import cyclic
     >>> round(potential_loss(Solution.zero(cyclic(4))), 12)
@@ -79,19 +79,19 @@ def potential_loss(solution: Solution) -> float:
     """
     d = solution.group.order
     W, V = solution.weights
-    # Σ_gh A[g] B[h] U[gh] is d² Σ_{k≠0} r_kkk, which needs no convolution when z is there.
+    # Σ_gh A[g] B[h] U[gh] is d² Σ_{k≠0} r_kkk, so with z at hand no convolution is needed.
     a, b, c = solution.z[:, 1:]
     return _from_grams(W[:d], W[d:], V.T, d**2 * float(np.real((a * b).ravel() @ c.ravel())))
 
 
 def gram_loss(W: Float[np.ndarray, "twod q"], V: Float[np.ndarray, "q d"], group: Group) -> float:
-    r"""`potential_loss` from weights; any finite group.
+    r"""Compute the loss from weights by Gram matrices, for any finite group.
 
     $$\ell = \frac1{d^2}\Big[4\sum G_A \circ G_B \circ G_U + d\lVert U^\top\alpha\rVert^2 + d\lVert U^\top\beta\rVert^2
       + \lVert d\,U^\top m\rVert^2 - 4\langle U, A * B\rangle\Big] + 1 - \frac1d,$$
 
     with A, B centred over the group, U = V centred over classes, α, β the main effects and m the means of the
-    features. Only the convolution A ∗ B knows the group.
+    features. Only the convolution A ∗ B depends on the group.
 
     >>> import numpy as np
     >>> from firstlight.groups import symmetric
@@ -106,11 +106,11 @@ def gram_loss(W: Float[np.ndarray, "twod q"], V: Float[np.ndarray, "q d"], group
 def _from_grams(
     A: Float[np.ndarray, "d q"], B: Float[np.ndarray, "d q"], C: Float[np.ndarray, "d q"], target: float
 ) -> float:
-    """The loss, given ⟨U, A ∗ B⟩."""
+    """Compute the loss, given ⟨U, A ∗ B⟩."""
     d, q = A.shape
     if not q:
         return 1 - 1 / d
-    # Sums over rows as products with a vector, and both tables in one array: a pass over memory each time.
+    # Sums over rows are products with a vector, and both tables share an array: each saves a pass over memory.
     even = np.full(d, 1 / d)
     mean_a, mean_b = even @ A, even @ B
     tables = np.empty((2 * d, q))
@@ -128,10 +128,10 @@ def _from_grams(
 
 
 def _triple_gram(A: Float[np.ndarray, "d q"], B: Float[np.ndarray, "d q"], U: Float[np.ndarray, "d q"]) -> float:
-    """Σ_{jj′} of the product of three Gram matrices, by panels of their lower triangle.
+    """Compute Σ_{jj′} of the product of three Gram matrices, by panels of their lower triangle.
 
-    Whole Gram matrices of 512 nodes are 2 MB each, fresh from the system at every call: its page faults would take as
-    long as the products. Panels stay in the cache and are written over.
+    Whole Gram matrices of 512 hidden units are 2 MB each. Their page faults at every call would take as long as the
+    products; panels stay in the cache and are overwritten.
     """
     q, total = A.shape[1], 0.0
     room = np.empty((3, q * min(q, _PANEL)))
@@ -141,13 +141,13 @@ def _triple_gram(A: Float[np.ndarray, "d q"], B: Float[np.ndarray, "d q"], U: Fl
         for X, G in zip((A, B, U), grams, strict=True):
             np.matmul(X[:, start:].T, X[:, start : start + wide], out=G)
         grams[0] *= grams[1]
-        # What is below the panel's own square stands above the diagonal too.
+        # Entries below the panel's own square occur above the diagonal too.
         total += 2 * np.vdot(grams[0], grams[2]) - np.vdot(grams[0, :wide], grams[2, :wide])
     return float(total)
 
 
 def table_loss(W: Float[np.ndarray, "twod q"], V: Float[np.ndarray, "q d"], group: Group) -> float:
-    """E‖P⊥(o(g, h) − e_{gh})‖² from the residuals of all d² pairs, in float64: slow, and exact however small.
+    """Compute E‖P⊥(o(g, h) − e_{gh})‖² from the residuals of all d² pairs: slow, but exact for tiny losses.
 
     >>> from firstlight.groups import parse
     >>> from firstlight.theories.cogo import craft
@@ -165,9 +165,10 @@ def table_loss(W: Float[np.ndarray, "twod q"], V: Float[np.ndarray, "q d"], grou
 
 
 def residual_coefficients(solution: Solution) -> Complex[np.ndarray, "d d d"]:
-    """The coefficient of φ_{k₁}(g) φ_{k₂}(h) conj φ_k in P⊥(o − e_{gh}), by [k₁, k₂, k]: d³ numbers, for small d.
+    """Compute the coefficient of φ_{k₁}(g) φ_{k₂}(h) conj φ_k in P⊥(o − e_{gh}), by [k₁, k₂, k], for small d.
 
-    2 r_{k₁k₂k} + 1(k₂=0) s_{ak₁k} + 1(k₁=0) s_{bk₂k} − 1(k₁=k₂=k)/d, and 0 at k = 0; d Σ|·|² is the loss.
+    It is 2 r_{k₁k₂k} + 1(k₂=0) s_{ak₁k} + 1(k₁=0) s_{bk₂k} − 1(k₁=k₂=k)/d, and 0 at k = 0. The loss is d times the
+    sum of squared moduli.
     """
     d = solution.group.order
     E: Any = 2 * cubic(solution)

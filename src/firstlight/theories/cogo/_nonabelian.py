@@ -10,15 +10,19 @@ _PHASES = 2 * np.pi * np.arange(3) / 3
 
 
 def craft_from_irreps(group: Group) -> tuple[Float[np.ndarray, "twod q"], Float[np.ndarray, "q d"]]:
-    r"""A zero-loss network whose nodes are real maxima of Li₂'s energy, balanced; W (2d, q) and V (q, d).
+    r"""Return W (2d, q) and V (q, d) of a zero-loss network whose hidden units are real maxima of Li₂'s energy.
 
     $$e_{gh}(x) - \frac1d = \sum_{\rho \ne 1} \frac{d_\rho}{d} \sum_{stu}
       \rho(g)_{st}\,\rho(h)_{tu}\,\overline{\rho(x)_{su}},$$
 
-    and ab = ((a + b)² − (a − b)²)/4 turns each product into two nodes. Rank-one transforms that share the index t
-    are what maximises the energy (Li₂, Theorem 2). An irrep of real type takes d_ρ³ such pairs; one of complex
-    type, together with its conjugate, 3d_ρ³, at phases α = 0, 2π/3, 4π/3 of (e^{iα}ρ(g)_{st}, e^{iα}ρ(h)_{tu});
-    one of quaternionic type 3d_ρ³/2, as conjugation exchanges its matrix elements in pairs.
+    and ab = ((a + b)² − (a − b)²)/4 turns each product into two hidden units. Rank-one transforms that share the index
+    t maximise the energy (Li₂, Theorem 2). The number of such pairs depends on the type of the irrep:
+
+    - real: d_ρ³;
+    - complex, together with its conjugate: 3d_ρ³, at phases α = 0, 2π/3, 4π/3 of (e^{iα}ρ(g)_{st}, e^{iα}ρ(h)_{tu});
+    - quaternionic: 3d_ρ³/2, because conjugation exchanges the matrix elements in pairs.
+
+    The hidden units are balanced.
 
     >>> from firstlight.groups import quaternion
     >>> W, V = craft_from_irreps(quaternion())
@@ -27,7 +31,7 @@ def craft_from_irreps(group: Group) -> tuple[Float[np.ndarray, "twod q"], Float[
     """
     require_task(group)
     d = group.order
-    blocks = [_nodes(group, i, rho) for i, rho in enumerate(group.irreps()) if rho.dim > 1 or not _trivial(rho)]
+    blocks = [_units(group, i, rho) for i, rho in enumerate(group.irreps()) if rho.dim > 1 or not _trivial(rho)]
     a, b, v = (np.concatenate([block[part] for block in blocks], axis=1) for part in range(3))
     W = np.concatenate([np.concatenate([a, b]), np.concatenate([a, -b])], axis=1)
     V = np.concatenate([v, -v], axis=1).T / 4
@@ -38,7 +42,7 @@ def craft_from_irreps(group: Group) -> tuple[Float[np.ndarray, "twod q"], Float[
 
 
 def require_task(group: Group) -> None:
-    """Refuse the group of one element."""
+    """Raise `ValueError` for the group of one element."""
     if group.order < 2:
         raise ValueError("the trivial group has one output and nothing to learn; give a group of order at least 2")
 
@@ -47,8 +51,11 @@ def _trivial(rho: Irrep) -> bool:
     return bool(np.allclose(rho.character, 1))
 
 
-def _nodes(group: Group, place: int, rho: Irrep) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """a, b, v (M, n) with Σ_j v_j(x) a_j(g) b_j(h) = d_ρ Re tr(ρ(g)ρ(h)ρ(x)*), conjugate irreps once, doubled."""
+def _units(group: Group, place: int, rho: Irrep) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return a, b, v (M, n) with Σ_j v_j(x) a_j(g) b_j(h) = d_ρ Re tr(ρ(g)ρ(h)ρ(x)*).
+
+    Of two conjugate irreps only the first has units, with doubled weight.
+    """
     n, m = rho.dim, rho.matrices
     if rho.kind == "complex" and rho.conjugate < place:
         empty = np.zeros((group.order, 0))

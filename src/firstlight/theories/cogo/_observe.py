@@ -1,4 +1,4 @@
-"""Monomial potentials along a run, computed on the device at recorded steps."""
+"""What the CoGO lens measures during training: monomial potentials, computed on the device at recorded steps."""
 
 import functools
 
@@ -14,26 +14,26 @@ from firstlight.theories.cogo._solution import balancing
 
 
 def observe_potentials(ctx: Context) -> dict[str, Array]:
-    """What Figure 4 of CoGO shows, one column each; per frequency means one number for each pair ±k, in FFT order.
+    """Measure the quantities of CoGO's Figure 4; "per frequency" is one number for each pair ±k, in FFT order.
 
-    | column | |
+    | column | meaning |
     |---|---|
     | `cogo.diagonal` | Re r_kkk per frequency |
     | `cogo.sum_diagonal` | Σ_{k≠0} Re r_kkk, which is (d − 1)/2d at an optimum |
     | `cogo.off_diagonal` | root mean square of the other \\|r_{k₁k₂k}\\| |
-    | `cogo.a0kk`, `cogo.b0kk` | \\|r_{a0kk}\\| and \\|r_{b0kk}\\| per frequency: not zero in an F4 |
-    | `cogo.orders` | nodes per frequency, see `order_census` |
+    | `cogo.a0kk`, `cogo.b0kk` | \\|r_{a0kk}\\| and \\|r_{b0kk}\\| per frequency: nonzero in an F4 |
+    | `cogo.orders` | hidden units per frequency, see `order_census` |
     """
     group = _group(ctx)
     halves = np.array(frequencies(group).halves, np.int32)
-    z_a, z_b, z_c = _coefficients(ctx.model.W, ctx.model.V, group)
+    z_a, z_b, z_c = _coefficients(ctx.model.first, ctx.model.last, group)
     d = group.order
     diagonal = jnp.sum(z_a * z_b * z_c, axis=1)
     grams = [jnp.real(z[1:].conj().T @ z[1:]) for z in (z_a, z_b, z_c)]
     rest = jnp.sum(grams[0] * grams[1] * grams[2]) - jnp.sum(jnp.abs(diagonal[1:]) ** 2)
     count = (d - 1) ** 3 - (d - 1)
     a, b, c = (z[halves] for z in (z_a, z_b, z_c))
-    s, _ = balancing(jnp.sum(ctx.model.W**2, axis=0), jnp.sum(ctx.model.V**2, axis=1))
+    s, _ = balancing(jnp.sum(ctx.model.first**2, axis=0), jnp.sum(ctx.model.last**2, axis=1))
     return {
         "cogo.diagonal": diagonal[halves].real,
         "cogo.sum_diagonal": jnp.sum(diagonal[1:].real),
@@ -54,7 +54,10 @@ def _group(ctx: Context) -> Group:
 
 @functools.lru_cache(maxsize=16)
 def _transform(group: Group) -> tuple[np.ndarray, np.ndarray]:
-    """Real and imaginary part of the matrix of f ↦ f̂; small, so a product beats an FFT and any dtype will do."""
+    """Return the real and imaginary part of the matrix of f ↦ f̂.
+
+    The matrix is small, so a product is faster than an FFT and works in any dtype.
+    """
     matrix = frequencies(group).transform(np.eye(group.order))
     return np.real(matrix), np.imag(matrix)
 

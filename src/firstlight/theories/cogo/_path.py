@@ -1,4 +1,4 @@
-"""The path of zero loss between an optimizer and its product with a unit (CoGO, Theorem 5), made explicit."""
+"""An explicit path of zero loss between an optimizer and its product with a ring unit (CoGO, Theorem 5)."""
 
 from dataclasses import dataclass
 
@@ -12,36 +12,38 @@ from firstlight.theories.cogo._potentials import diagonal, residuals
 from firstlight.theories.cogo._solution import Solution
 
 LEGS = 4
-"""Shrink all nodes but one; make it ±1; move it to a spare node where that is needed; move it to node 0."""
+"""Shrink all hidden units but one; make it ±1; move it to a spare unit if needed; move it to unit 0."""
 
 _SOLVED = 1e-9
 
 
 @dataclass(frozen=True)
 class ZeroLossPath:
-    """z(t) = y(t) ∗ z′ for 0 ≤ t ≤ 1, from y ∗ z′ to z′ with order(y) − 1 empty copies of its nodes.
+    """The path z(t) = y(t) ∗ z′ for 0 ≤ t ≤ 1, from y ∗ z′ to z′ with order(y) − 1 empty copies of its hidden units.
 
-    r_kkk(y(t)) = 1 on the way, so every monomial potential that is zero at z′ stays zero and every r_kkk stays as
-    it is: the loss stays at zero where eq. (4) holds.
+    r_kkk(y(t)) = 1 along the path. So every monomial potential that is zero at z′ stays zero, and every r_kkk is
+    constant: the loss stays at zero if eq. (4) holds.
     """
 
     unit: Solution
     base: Solution
 
     def at(self, t: float) -> Solution:
-        """The solution at time t."""
+        """Return the solution at time t."""
         return unit_at(self.unit, t) * self.base
 
     def norms(self, times: Float[np.ndarray, " n"]) -> Float[np.ndarray, " n"]:
-        """Σ|z|² at each time."""
+        """Return Σ|z|² at each time."""
         return np.array([self.at(float(t)).norm2 for t in times])
 
 
 def zero_loss_path(unit: Solution, base: Solution) -> ZeroLossPath:
-    """The path from `unit ∗ base` to `base`, both of the order of the product.
+    """Return the path from `unit ∗ base` to `base`, both of the order of the product.
 
-    **Arguments:** `unit`, r_kkk(unit) = 1 at every k ≠ 0; `base`, over the same group, satisfies
-    eq. (4): zero loss alone is not kept, as that of an F4+F6 is not.
+    **Arguments:**
+
+    - `unit`: a ring unit, r_kkk(unit) = 1 at every k ≠ 0.
+    - `base`: a solution over the same group that satisfies eq. (4); zero loss alone, as of an F4+F6, is not enough.
 
     >>> from firstlight.groups import cyclic
     >>> from firstlight.theories.cogo import craft, table_loss
@@ -52,20 +54,20 @@ def zero_loss_path(unit: Solution, base: Solution) -> ZeroLossPath:
     """
     wrong = np.abs(diagonal(unit)[1:] - 1).max(initial=0.0)
     if wrong > _SOLVED:
-        raise ValueError(f"a unit has r_kkk = 1 at every k ≠ 0; this one is off by {wrong:.2g}")
+        raise ValueError(f"a ring unit has r_kkk = 1 at every k ≠ 0; this solution is off by {wrong:.2g}")
     unit._same_group(base)
     left = residuals(base)
     if left.worst > _SOLVED:
         broken = ", ".join(f"{name} by {value:.2g}" for name, value in vars(left).items() if value > _SOLVED)
         raise ValueError(f"base must satisfy eq. (4) for the loss to stay at zero; it is off {broken}")
-    unit_at(unit, 1.0)  # refuses signs that no path can turn
+    unit_at(unit, 1.0)  # raises for signs that no path can turn
     return ZeroLossPath(unit, base)
 
 
 def random_unit(group: Group, order: int, seed: int) -> Solution:
-    """A unit with random coefficients: Gaussian, with c of its last node set so that r_kkk = 1."""
+    """Draw a ring unit with Gaussian coefficients; c of its last hidden unit makes r_kkk = 1."""
     if order < 1:
-        raise ValueError(f"a unit has at least one node; got order = {order}")
+        raise ValueError(f"a ring unit has at least one hidden unit; got order = {order}")
     f, rng = frequencies(group), np.random.default_rng(seed)
     z = np.stack([f.transform(rng.standard_normal((f.d, order))) for _ in range(3)]) * f.d**0.5
     z[2, :, -1] = (1 - np.prod(z[:, :, :-1], axis=0).sum(1)) / (z[0, :, -1] * z[1, :, -1])
@@ -74,7 +76,7 @@ def random_unit(group: Group, order: int, seed: int) -> Solution:
 
 
 def unit_at(unit: Solution, t: float) -> Solution:
-    """y(t): y at t = 0, the unit with z = 1 at node 0 and 0 at all others at t = 1."""
+    """Return y(t): y at t = 0; at t = 1 the ring unit with z = 1 at hidden unit 0 and z = 0 at all others."""
     if not 0 <= t <= 1:
         raise ValueError(f"a path is parametrised by t between 0 and 1; got {t}")
     f = frequencies(unit.group)
@@ -97,10 +99,12 @@ def _at_frequency(y: Complex[np.ndarray, "3 q"], time: float, real: bool) -> Com
         z[2, pivot] = 1 / (z[0, pivot] * z[1, pivot])
         return z
     signs = np.array([np.sign(a.real), np.sign(b.real), np.sign((a * b).real)]) if real else np.ones(3)
-    # Signs of real coefficients cannot be turned, only left behind on another node.
+    # Signs of real coefficients cannot be turned, only left behind on another hidden unit.
     stuck = real and pivot == 0 and bool((signs < 0).any())
     if stuck and y.shape[1] == 1:
-        raise ValueError("a real unit of order 1 with negative coefficients is not connected to 1; use order 2 or more")
+        raise ValueError(
+            "a real ring unit of order 1 with negative coefficients is not connected to 1; use order 2 or more"
+        )
     spare = 1 if stuck else pivot
     if leg == 2:
         return _handed(y.shape, pivot, signs, spare, s)
@@ -116,7 +120,7 @@ def _shrunk(y: Complex[np.ndarray, "3 q"], pivot: int, s: float) -> Complex[np.n
 
 
 def _power(x: complex, exponent: float, real: bool) -> complex:
-    """x to a power between 1 and 0, through the plane, or along the line with the sign kept."""
+    """Return x to a power between 1 and 0: in the plane, or on the line with the same sign."""
     turn = np.sign(x.real) if real else np.exp(1j * exponent * np.angle(x))
     return complex(turn * abs(x) ** exponent)
 
@@ -124,7 +128,7 @@ def _power(x: complex, exponent: float, real: bool) -> complex:
 def _handed(
     shape: tuple[int, int], giver: int, signs: Float[np.ndarray, " 3"], taker: int, s: float
 ) -> Complex[np.ndarray, "3 q"]:
-    """Node `giver` at ± cos^{2/3} and node `taker` at sin^{2/3}: cos² + sin² = 1 keeps r_kkk."""
+    """Put hidden unit `giver` at ± cos^{2/3} and `taker` at sin^{2/3}: cos² + sin² = 1 preserves r_kkk."""
     z = np.zeros(shape, complex)
     if giver == taker:
         z[:, giver] = signs

@@ -1,4 +1,4 @@
-"""Training on part of the loss: without the term of R_⊛, as in the bottom row of CoGO's Figure 2."""
+"""Train without the loss term of R_⊛, as in the bottom row of CoGO's Figure 2."""
 
 from collections.abc import Sequence
 
@@ -16,8 +16,9 @@ _LOSS = Loss(projection="outputs", reduction="mean")
 
 
 def loss_without_convolution(W: Float[Array, "twod q"], V: Float[Array, "q d"], group: Group) -> Float[Array, ""]:
-    """Eq. (3) without d Σ_{m≠0} Σ_p |Σ_k′ r_{pmk′k}|²: the loss less the part of the outputs that is a function of
-    one factor alone.
+    """Compute eq. (3) without d Σ_{m≠0} Σ_p |Σ_k′ r_{pmk′k}|².
+
+    The missing term is the part of the outputs that depends on a single factor.
 
     >>> import jax.numpy as jnp
     >>> from firstlight.groups import cyclic
@@ -42,7 +43,7 @@ def train_without_convolution(
     weight_decay: float,
     seeds: Sequence[int] = (0,),
 ) -> list[tuple[Float[np.ndarray, "twod q"], Float[np.ndarray, "q d"]]]:
-    """Adam with a cosine schedule on `loss_without_convolution` plus L2; W (2d, q) and V (q, d) of each seed."""
+    """Train with Adam, a cosine schedule and L2 decay on `loss_without_convolution`; return W and V of each seed."""
     d = group.order
     rate = optax.cosine_decay_schedule(learning_rate, steps)
     optimizer = optax.chain(optax.add_decayed_weights(weight_decay), optax.adam(rate))

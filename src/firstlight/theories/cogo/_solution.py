@@ -13,7 +13,7 @@ from firstlight.groups import Group
 from firstlight.theories.cogo._frequencies import Frequencies, frequencies
 
 PARTS = ("a", "b", "c")
-"""What z is the transform of: the two embeddings of a node and its output weights."""
+"""The parts of z: the two embeddings of a hidden unit, and its output weights."""
 
 Power = Float[np.ndarray | Array, " q"]
 
@@ -23,21 +23,24 @@ _EQUAL = 1e-9
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Solution:
-    r"""A two-layer quadratic network of `order` hidden nodes, by its Fourier coefficients.
+    r"""A two-layer quadratic network with `order` hidden units, given by its Fourier coefficients.
 
     $$a_j(g) = \sum_k z_{akj}\,\phi_k(g), \quad b_j(g) = \sum_k z_{bkj}\,\phi_k(g), \quad
       v_j(g) = \sum_k z_{ckj}\,\bar\phi_k(g).$$
 
-    Solutions of all orders form a commutative semi-ring: `+` joins the nodes, `*` takes the Kronecker product of
-    nodes per frequency; two solutions are equal when they differ by a permutation of nodes (CoGO, eq. 2,
-    Definitions 2 and 3, Theorem 2). k = 0 is kept, so that any network has a `Solution`.
+    Solutions of all orders form a commutative semi-ring: `+` joins the hidden units, `*` takes their Kronecker product
+    at each frequency. Two solutions are equal if they differ by a permutation of hidden units (CoGO, eq. 2,
+    Definitions 2 and 3, Theorem 2). z includes k = 0, so every network has a `Solution`.
 
-    **Arguments:** `group`, Abelian of order d; `z` (3, d, q) with z_{p,−k} = conj z_{pk}.
+    **Arguments:**
+
+    - `group`: an Abelian group of order d.
+    - `z`: coefficients (3, d, q) with z_{p,−k} = conj z_{pk}.
 
     >>> from firstlight.groups import cyclic
-    >>> one, nothing = Solution.one(cyclic(5)), Solution.zero(cyclic(5))
-    >>> two = one + one
-    >>> (two * two).order, two * one == two, two * nothing == nothing
+    >>> identity, zero = Solution.one(cyclic(5)), Solution.zero(cyclic(5))
+    >>> two = identity + identity
+    >>> (two * two).order, two * identity == two, two * zero == zero
     (4, True, True)
     """
 
@@ -49,7 +52,7 @@ class Solution:
         z = np.array(self.z, dtype=np.complex128)
         if z.ndim != 3 or z.shape[:2] != (3, k.d):
             raise ValueError(
-                f"z must be (3, {k.d}, order) for {self.group.name}: a, b, c by frequency by node; got {z.shape}"
+                f"z must be (3, {k.d}, order) for {self.group.name}: a, b, c by frequency by hidden unit; got {z.shape}"
             )
         if not np.isfinite(z).all():
             raise ValueError(f"z must be finite; {int((~np.isfinite(z)).sum())} of its {z.size} entries are not")
@@ -63,7 +66,7 @@ class Solution:
 
     @classmethod
     def trusted(cls, group: Group, z: Complex[np.ndarray, "3 d q"]) -> "Solution":
-        """The solution of a z that is known to be right: neither copied nor checked, so do not change it after."""
+        """Wrap a valid z without copying or checking it; the caller must not change z afterwards."""
         solution = object.__new__(cls)
         z.flags.writeable = False
         object.__setattr__(solution, "group", group)
@@ -72,17 +75,17 @@ class Solution:
 
     @classmethod
     def one(cls, group: Group) -> "Solution":
-        """The ring's 1: one node with z = 1 everywhere."""
+        """Return the ring's 1: a single hidden unit with z = 1 everywhere."""
         return cls(group, np.ones((3, group.order, 1), complex))
 
     @classmethod
     def zero(cls, group: Group) -> "Solution":
-        """The ring's 0: no nodes."""
+        """Return the ring's 0: no hidden units."""
         return cls(group, np.zeros((3, group.order, 0), complex))
 
     @classmethod
     def from_weights(cls, W: Num[np.ndarray, "..."], V: Num[np.ndarray, "..."], group: Group) -> "Solution":
-        """The solution of a network with W (2d, q), the two embedding tables stacked, and V (q, d).
+        """Return the solution of a network with W (2d, q), the two embedding tables stacked, and V (q, d).
 
         >>> import numpy as np
         >>> from firstlight.groups import cyclic
@@ -113,12 +116,12 @@ class Solution:
 
     @property
     def frequencies(self) -> Frequencies:
-        """The frequencies of its group."""
+        """The frequencies of the group."""
         return frequencies(self.group)
 
     @property
     def order(self) -> int:
-        """The number of hidden nodes (Definition 1)."""
+        """Number of hidden units (Definition 1)."""
         return self.z.shape[2]
 
     @property
@@ -139,31 +142,35 @@ class Solution:
         product = self.z[..., :, None] * other.z[..., None, :]
         return Solution.trusted(self.group, product.reshape(3, self.group.order, self.order * other.order))
 
-    def select(self, nodes: Sequence[int] | Sequence[bool] | np.ndarray) -> "Solution":
-        """The solution of some of the nodes: by number, in the order given, or by one true or false for each.
+    def select(self, units: Sequence[int] | Sequence[bool] | np.ndarray) -> "Solution":
+        """Return the solution of some hidden units, chosen by their numbers in order or by a mask.
 
         >>> from firstlight.groups import cyclic
         >>> two = Solution.one(cyclic(3)) + Solution.one(cyclic(3))
         >>> two.select([1, 1, 0]).order, two.select([True, False]).order
         (3, 1)
         """
-        chosen = np.asarray(nodes)
+        chosen = np.asarray(units)
         if chosen.dtype == bool:
             if chosen.shape != (self.order,):
-                raise ValueError(f"a mask has one entry for each of the {self.order} nodes; got {chosen.shape}")
+                raise ValueError(f"a mask needs an entry for each of the {self.order} hidden units; got {chosen.shape}")
             chosen = np.flatnonzero(chosen)
         chosen = chosen.astype(int) if not chosen.size else chosen
         if chosen.dtype.kind not in "iu" or chosen.ndim != 1:
-            raise ValueError(f"nodes are chosen by a list of numbers or by a mask; got {chosen.dtype} {chosen.shape}")
+            raise ValueError(
+                f"choose hidden units by a list of numbers or by a mask; got {chosen.dtype} {chosen.shape}"
+            )
         if chosen.size and not (-self.order <= chosen.min() and chosen.max() < self.order):
-            raise ValueError(f"this solution has nodes 0 to {self.order - 1}; got {chosen.min()} to {chosen.max()}")
+            raise ValueError(
+                f"this solution has hidden units 0 to {self.order - 1}; got {chosen.min()} to {chosen.max()}"
+            )
         return Solution.trusted(self.group, self.z[:, :, chosen])
 
     def distance(self, other: "Solution") -> float:
-        """√Σ|z − z′|² under the permutation of nodes that makes it smallest; needs equal orders."""
+        """Return the least √Σ|z − z′|² over permutations of hidden units; both need the same order."""
         self._same_group(other)
         if self.order != other.order:
-            raise ValueError(f"distance needs solutions of one order; got {self.order} and {other.order}")
+            raise ValueError(f"distance needs solutions of the same order; got {self.order} and {other.order}")
         if not self.order:
             return 0.0
         apart = cdist(_real_rows(self.z), _real_rows(other.z))
@@ -181,7 +188,7 @@ class Solution:
 
     def _same_group(self, other: "Solution") -> None:
         if self.group != other.group:
-            raise ValueError(f"solutions combine over one group; got {self.group.name} and {other.group.name}")
+            raise ValueError(f"both solutions need the same group; got {self.group.name} and {other.group.name}")
 
     def __repr__(self) -> str:
         return f"<Solution of order {self.order} over {self.group.name}>"
@@ -195,7 +202,7 @@ class Solution:
 def split_weights(
     W: Num[np.ndarray, "..."], V: Num[np.ndarray, "..."], group: Group
 ) -> tuple[Float[np.ndarray, "d q"], Float[np.ndarray, "d q"], Float[np.ndarray, "d q"]]:
-    """A, B and C = Vᵀ, each (d, q) float64, of W (2d, q) and V (q, d); shapes and finiteness checked.
+    """Split W (2d, q) and V (q, d) into A, B and C = Vᵀ, each (d, q) float64, and check shapes and finiteness.
 
     >>> import numpy as np
     >>> from firstlight.groups import cyclic
@@ -223,10 +230,10 @@ def split_weights(
 
 
 def balanced(solution: Solution) -> Solution:
-    """The same network at the smallest norm that rescaling nodes allows.
+    """Return the same network with each hidden unit rescaled to its smallest norm.
 
-    (a, b, c) → (sa, sb, c/s²) leaves a node's output alone, and s⁶ = 2|c|²/(|a|² + |b|²) minimises its norm; nodes
-    without an output, or without an input, become zero.
+    (a, b, c) → (sa, sb, c/s²) keeps the output of a unit, and s⁶ = 2|c|²/(|a|² + |b|²) minimises its norm. Units
+    without an output or without an input become zero.
 
     >>> from firstlight.groups import cyclic
     >>> import numpy as np
@@ -240,9 +247,14 @@ def balanced(solution: Solution) -> Solution:
 
 
 def balancing(inputs: Power, outputs: Power) -> tuple[Power, Power]:
-    """What balances each node: s = (2|c|²/(|a|² + |b|²))^{1/6} for a and b, 1/s² for c; 0 where either is zero.
+    """Return the scales that balance each hidden unit: s = (2|c|²/(|a|² + |b|²))^{1/6} for a and b, 1/s² for c.
 
-    **Arguments:** |a|² + |b|² and |c|² of each node (q,), as sums over weights or over Fourier coefficients.
+    Both are 0 if the unit has no input or no output.
+
+    **Arguments:**
+
+    - `inputs`: |a|² + |b|² of each hidden unit (q,), summed over weights or over Fourier coefficients.
+    - `outputs`: |c|² of each hidden unit (q,), summed likewise.
     """
     xp = inputs.__array_namespace__()
     alive = (inputs > 0) & (outputs > 0)

@@ -1,7 +1,7 @@
 r"""Deep linear networks x ↦ xW₁…W_L under weight decay (Appendix C): layers are balanced, so AGOP's power is 1/L.
 
-At *any* critical point with λ > 0, W_lᵀW_l = W_{l+1}W_{l+1}ᵀ exactly, hence W₁W₁ᵀ = AGOP^{1/L} and
-W_lW_lᵀ = AGOP_l^{1/(L−l+1)}; the paper has it approximately, near the minimum.
+At *any* critical point with λ > 0, W_lᵀW_l = W_{l+1}W_{l+1}ᵀ exactly. It follows that W₁W₁ᵀ = AGOP^{1/L} and
+W_lW_lᵀ = AGOP_l^{1/(L−l+1)}. The paper states this approximately, near the minimum.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,14 @@ Weights = list[Float[np.ndarray, "_ _"]]
 
 @dataclass(frozen=True, eq=False)
 class LinearProblem:
-    """κ tr (P − T)ᵀ S (P − T) + (λ/2)Σ‖W_l‖², with P = W₁…W_L, S the second moment of the inputs, T (d, c) the teacher.
+    """The loss κ tr (P − T)ᵀ S (P − T) + (λ/2)Σ‖W_l‖² of a deep linear network with product P = W₁…W_L.
 
-    torch's mean-squared error has κ = 1/c.
+    **Attributes:**
+
+    - `S`: second moment of the inputs (d, d).
+    - `T`: the teacher (d, c).
+    - `weight_decay`: λ.
+    - `kappa`: κ; it is 1/c for the mean-squared error of PyTorch.
     """
 
     S: Float[np.ndarray, "d d"]
@@ -30,27 +35,27 @@ class LinearProblem:
     kappa: float
 
     def gradients(self, weights: Weights) -> Weights:
-        """∂L/∂W_l of the loss without its decay."""
+        """Return ∂L/∂W_l of the loss without weight decay."""
         after = [np.eye(weights[-1].shape[1])]
         for W in reversed(weights[1:]):
             after.append(W @ after[-1])
         after.reverse()
-        before, found = np.eye(self.T.shape[0]), []
+        before, slopes = np.eye(self.T.shape[0]), []
         slope = 2 * self.kappa * self.S @ (weights[0] @ after[0] - self.T)
         for W, B in zip(weights, after, strict=True):
-            found.append((before.T @ slope) @ B.T)
+            slopes.append((before.T @ slope) @ B.T)
             before = before @ W
-        return found
+        return slopes
 
     def loss(self, weights: Weights) -> float:
-        """With the decay."""
+        """Return the loss with weight decay."""
         miss = product(weights) - self.T
         penalty = sum(float(np.sum(W**2)) for W in weights)
         return self.kappa * float(np.sum(miss * (self.S @ miss))) + self.weight_decay / 2 * penalty
 
 
 def product(weights: Sequence[np.ndarray]) -> np.ndarray:
-    """W₁…W_L, multiplied from the thin end."""
+    """Return W₁…W_L, multiplied from the last layer, which is the thinnest."""
     P = weights[-1]
     for W in reversed(weights[:-1]):
         P = W @ P
@@ -58,7 +63,7 @@ def product(weights: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def linear_init(seed: int, d: int, c: int, width: int, depth: int) -> Weights:
-    """PyTorch's default: uniform within ±1/√fan_in, no bias.
+    """Draw weights by PyTorch's default: uniform within ±1/√fan_in, no bias.
 
     >>> [W.shape for W in linear_init(0, 10, 5, width=8, depth=3)]
     [(10, 8), (8, 8), (8, 5)]
@@ -68,7 +73,7 @@ def linear_init(seed: int, d: int, c: int, width: int, depth: int) -> Weights:
 
 
 def train_linear(problem: LinearProblem, weights: Weights, *, rate: float, momentum: float, steps: int) -> Weights:
-    """Full-batch gradient descent with momentum, from given weights."""
+    """Train by full-batch gradient descent with momentum, from given weights."""
     weights = [W.copy() for W in weights]
     speed = [np.zeros_like(W) for W in weights]
     for _ in range(steps):
@@ -80,7 +85,9 @@ def train_linear(problem: LinearProblem, weights: Weights, *, rate: float, momen
 
 
 def balanced_minimiser(problem: LinearProblem, depth: int, width: int) -> Weights:
-    r"""The global minimiser where S = I: every singular value s of T is shared evenly, σ^L with
+    r"""Return the global minimiser for S = I.
+
+    All layers share the same singular value σ for each singular value s of T, where
 
     $$2\kappa(\sigma^L - s)\sigma^{L-1} + \lambda\sigma = 0.$$
 
@@ -95,7 +102,7 @@ def balanced_minimiser(problem: LinearProblem, depth: int, width: int) -> Weight
     if width < min(problem.T.shape):
         raise ValueError(f"width must be at least {min(problem.T.shape)}, the rank of T, got {width}")
     U, s, Vt = canonical.svd(problem.T)
-    sigma = np.array([_shared(float(one), depth, problem) for one in s])
+    sigma = np.array([_shared(float(value), depth, problem) for value in s])
     middle = np.zeros((width, width))
     middle[: len(s), : len(s)] = np.diag(sigma)
     first = np.concatenate([U * sigma, np.zeros((len(U), width - len(s)))], axis=1)
@@ -115,7 +122,7 @@ def _shared(s: float, depth: int, problem: LinearProblem) -> float:
 
 
 def layer_agops(weights: Weights) -> Weights:
-    """AGOP at the input of every layer: (W_l…W_L)(W_l…W_L)ᵀ, the same for every input.
+    """Return AGOP at the input of every layer: (W_l…W_L)(W_l…W_L)ᵀ, the same for every input.
 
     >>> import numpy as np
     >>> layer_agops([np.array([[2.0]]), np.array([[3.0]])])[0]
@@ -125,7 +132,7 @@ def layer_agops(weights: Weights) -> Weights:
 
 
 def imbalance(weights: Weights) -> float:
-    """The largest ‖W_lᵀW_l − W_{l+1}W_{l+1}ᵀ‖/‖W_lᵀW_l‖.
+    """Return the largest ‖W_lᵀW_l − W_{l+1}W_{l+1}ᵀ‖/‖W_lᵀW_l‖ over adjacent layers.
 
     >>> import numpy as np
     >>> imbalance([np.array([[2.0]]), np.array([[2.0]])])

@@ -1,4 +1,4 @@
-"""The feature matrices of networks trained here, layer by layer."""
+"""Feature matrices of the package's own networks, layer by layer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from firstlight.models import Model, named_parameters
 
 
 def weight_matrices(model: Model) -> dict[str, Array]:
-    """The layers W (in, out) by name, first to last.
+    """Return the weights W (in, out) of each layer by name, first to last.
 
     >>> import jax
     >>> from firstlight.models import TwoLayer
@@ -26,9 +26,9 @@ def weight_matrices(model: Model) -> dict[str, Array]:
 
 
 def output_cotangents(model: Model, inputs: Any) -> tuple[Array, Any]:
-    """Outputs (n, M), and the map from their cotangents to δ (n, K) at every layer's own outputs.
+    """Return the outputs (n, M), and the map from their cotangents to δ (n, K) at the outputs of every layer.
 
-    Every sample is given biases of its own; the derivative in those is the gradient at the layer's outputs.
+    Every sample gets its own biases; the derivative in a bias is the gradient at the layer's output.
     """
     n = len(inputs)
     widths = [W.shape[1] for W in weight_matrices(model).values()]
@@ -41,13 +41,20 @@ def output_cotangents(model: Model, inputs: Any) -> tuple[Array, Any]:
 
 
 def model_dtype(model: Model) -> Any:
-    """The type of the model's weights."""
+    """Return the dtype of the model's weights."""
     return next(iter(weight_matrices(model).values())).dtype
 
 
 @dataclass(frozen=True, eq=False)
 class LayerFeatures:
-    """One layer's W (in, out), ∂L/∂W, and the matrices at its inputs."""
+    """The weights, gradient and feature matrices of one layer.
+
+    **Attributes:**
+
+    - `W`: weights (d, K).
+    - `gradient`: ∂L/∂W (d, K).
+    - `nfm`, `fact`, `agop`, `enfa`: matrices at the layer's inputs (d, d).
+    """
 
     W: Float[np.ndarray, "d K"]
     gradient: Float[np.ndarray, "d K"]
@@ -60,12 +67,14 @@ class LayerFeatures:
 def layer_features(
     model: Model, inputs: Any, targets: Any, weight_decay: float, loss: flow.Loss | None = None
 ) -> Mapping[str, LayerFeatures]:
-    """NFM, FACT, AGOP and eNFA of every layer of a network on given data, in double precision.
+    """Compute NFM, FACT, AGOP and eNFA of every layer of a network on given data, in double precision.
 
     **Arguments:**
 
-    - `model`: a `TwoLayer` or `Deep`; inputs, targets: as a task's split has them.
-    - `weight_decay`: λ of L + (λ/2)‖θ‖², the `weight_decay` of SGD and Adam; loss: the conventions of L.
+    - `model`: a `TwoLayer` or `Deep`.
+    - `inputs`, `targets`: rows of a task's split.
+    - `weight_decay`: λ of L + (λ/2)‖θ‖², the `weight_decay` of SGD and Adam.
+    - `loss`: the conventions of L.
 
     >>> import jax
     >>> from firstlight import models, tasks
@@ -86,10 +95,10 @@ def layer_features(
         whole = eqx.filter_grad(lambda m: flow.objective(m.apply(inputs.project), targets, loss))(model)
         gradients = named_parameters(whole)
         own = outputs.shape[0] if loss.reduction == "mean" else 1
-        found = {}
+        layers = {}
         for (name, W), delta, J in zip(weight_matrices(model).items(), deltas, jacobian, strict=True):
             W, G = np.asarray(W), np.asarray(gradients[name])
-            found[name] = LayerFeatures(
+            layers[name] = LayerFeatures(
                 W,
                 G,
                 features.nfm(W),
@@ -97,4 +106,4 @@ def layer_features(
                 features.agop(W, np.asarray(J).swapaxes(0, 1)),
                 features.enfa(W, own * np.asarray(delta)),
             )
-    return found
+    return layers

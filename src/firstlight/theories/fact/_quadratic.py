@@ -1,4 +1,4 @@
-"""The cheapest two-layer network with quadratic activation that computes a given quadratic form (Lemma D.2)."""
+"""The two-layer quadratic network of least norm that computes a given quadratic form (Lemma D.2)."""
 
 import numpy as np
 from jaxtyping import Float
@@ -6,11 +6,11 @@ from jaxtyping import Float
 from firstlight import _canonical as canonical
 
 COST = 3 * 2 ** (-2 / 3)
-"""min a² + ‖w‖² over |a|‖w‖² = 1; the paper prints 2, which no network attains."""
+"""The minimum of a² + ‖w‖² over |a|‖w‖² = 1; the paper prints 2, which no network attains."""
 
 
 def minimum_norm_cost(Q: Float[np.ndarray, "d d"]) -> float:
-    r"""The least ‖a‖² + ‖W‖² with which Σ_k a_k(w_k·x)² can equal xᵀQx.
+    r"""Return the least ‖a‖² + ‖W‖² with which Σ_k a_k(w_k·x)² equals xᵀQx.
 
     $$3\cdot 2^{-2/3}\sum_i \sigma_i(Q)^{2/3}$$
 
@@ -24,7 +24,7 @@ def minimum_norm_cost(Q: Float[np.ndarray, "d d"]) -> float:
 
 
 def minimum_norm_network(Q: Float[np.ndarray, "d d"]) -> tuple[Float[np.ndarray, "d d"], Float[np.ndarray, " d"]]:
-    r"""W (d, d), one neuron per column, and a (d,) that attain it: one neuron per eigenvector of Q.
+    r"""Return W (d, d) and a (d,) of least norm, with one hidden unit per eigenvector of Q.
 
     $$a_i = \mathrm{sgn}(\lambda_i)(|\lambda_i|/2)^{1/3}, \qquad \|w_i\|^2 = 2^{1/3}|\lambda_i|^{2/3}$$
 

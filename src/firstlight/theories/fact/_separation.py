@@ -1,7 +1,7 @@
-r"""Data on which AGOP and the features part (Theorem 3.4): f* = τx₁x₂ + x₃x₄, seen mostly at one point.
+r"""Data for which AGOP differs from the features (Theorem 3.4): f* = τx₁x₂ + x₃x₄, seen mostly at a single point.
 
 x is uniform on {0,1,2}⁴ with probability p and (1,1,0,0) otherwise, 82 atoms in all, so the population loss is a finite
-sum and its minimisers can be found to the last digits.
+sum and its minimisers can be computed to full precision.
 """
 
 import itertools
@@ -16,7 +16,15 @@ from firstlight.theories.fact._quadratic import minimum_norm_network
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    """f* = xᵀQx at atoms X (82, 4) with weights, and the loss Σ w(f − y)² + (λ/2)‖θ‖² of f = Σ_k a_k(w_k·x)².
+    """The target f* = xᵀQx and the loss Σ w(f − y)² + (λ/2)‖θ‖² of f = Σ_k a_k(w_k·x)².
+
+    **Attributes:**
+
+    - `Q`: the quadratic form (4, 4).
+    - `X`: the atoms (82, 4).
+    - `y`: f* at the atoms (82,).
+    - `weights`: probabilities of the atoms (82,).
+    - `weight_decay`: λ.
 
     >>> problem = Separation.of(tau=0.02, p=1e-6, weight_decay=1e-8)
     >>> problem.X.shape, round(float(problem.weights.sum()), 12)
@@ -31,7 +39,7 @@ class Separation:
 
     @classmethod
     def of(cls, tau: float, p: float, weight_decay: float) -> "Separation":
-        """The distribution D(p, τ)."""
+        """Return the problem of the distribution D(p, τ)."""
         grid = np.array(list(itertools.product(range(3), repeat=4)), dtype=float)
         X = np.concatenate([grid, [[1.0, 1.0, 0.0, 0.0]]])
         weights = np.concatenate([np.full(81, p / 81), [1 - p]])
@@ -43,7 +51,15 @@ class Separation:
 
 @dataclass(frozen=True, eq=False)
 class Minimiser:
-    """Weights W (d, m), a (m,), the loss there, the relative gradient ‖∇‖/λ‖θ‖, and the feature matrices."""
+    """A minimiser and its feature matrices.
+
+    **Attributes:**
+
+    - `W`, `a`: weights (d, m) and (m,).
+    - `loss`: the loss there.
+    - `gradient`: the relative gradient ‖∇‖/λ‖θ‖.
+    - `nfm`, `fact`, `agop`: feature matrices (d, d).
+    """
 
     W: Float[np.ndarray, "d m"]
     a: Float[np.ndarray, " m"]
@@ -54,7 +70,7 @@ class Minimiser:
     agop: Float[np.ndarray, "d d"]
 
     def agop_cosine(self, power: float = 1.0) -> float:
-        """cos(AGOP^s, WWᵀ)."""
+        """Return cos(AGOP^s, WWᵀ) with s = `power`."""
         return float(features.cosine(features.matrix_power(self.agop, power, floor=1e-12), self.nfm))
 
     @property
@@ -64,12 +80,17 @@ class Minimiser:
 
 
 def minimise(problem: Separation, width: int = 10, starts: int = 10, seed: int = 0) -> Minimiser:
-    """The best of several local minima, found by Levenberg–Marquardt on all starts at once, then Newton on the best.
+    """Find the best of several local minima by Levenberg–Marquardt on all starts, then Newton on the best.
 
-    One start is the cheapest network that computes f* (Lemma D.2), near which the minimiser lies when λ ≪ p; from
-    random weights the same point is reached, only ten times more slowly.
+    The first start is the network of least norm that computes f* (Lemma D.2), near which the minimiser lies if λ ≪ p.
+    Random starts reach the same point ten times more slowly.
 
-    **Arguments:** `width` m ≥ 4 neurons; `starts` initial weights, the others random; `seed` of those.
+    **Arguments:**
+
+    - `problem`: the data and the loss.
+    - `width`: m ≥ 4, the number of hidden units.
+    - `starts`: number of starts; all but the first are random.
+    - `seed`: of the random starts.
 
     >>> best = minimise(Separation.of(tau=0.02, p=1e-6, weight_decay=1e-8))
     >>> best.fact_cosine > 1 - 1e-6, round(best.agop_cosine(), 2)
@@ -78,13 +99,15 @@ def minimise(problem: Separation, width: int = 10, starts: int = 10, seed: int =
     rng = np.random.default_rng(seed)
     theta = rng.standard_normal((starts, width, problem.X.shape[1] + 1)) / 2
     if width < problem.X.shape[1]:
-        raise ValueError(f"width must be at least {problem.X.shape[1]}, one neuron per eigenvector of f*, got {width}")
+        raise ValueError(
+            f"width must be at least {problem.X.shape[1]}, one hidden unit per eigenvector of f*, got {width}"
+        )
     W, a = minimum_norm_network(problem.Q)
     theta[0] *= 1e-3
     theta[0, : len(a), 0] += a
     theta[0, : len(a), 1:] += W.T
     theta = _levenberg_marquardt(problem, theta)
-    values = [_loss(problem, one) for one in theta]
+    values = [_loss(problem, start) for start in theta]
     best = _newton(problem, theta[int(np.argmin(values))])
     return _described(problem, best)
 
@@ -98,7 +121,7 @@ def _residuals(problem: Separation, theta: np.ndarray) -> np.ndarray:
 
 
 def _jacobian(problem: Separation, theta: np.ndarray) -> np.ndarray:
-    """Of f at the atoms, (…, n, m·(d + 1))."""
+    """Return the Jacobian of f at the atoms, (…, n, m·(d + 1))."""
     a, z = theta[..., 0], theta[..., 1:] @ problem.X.T
     by_a = (z**2).swapaxes(-1, -2)[..., None]
     by_w = (2 * a[..., None] * z).swapaxes(-1, -2)[..., None] * problem.X[:, None, :]
@@ -133,7 +156,7 @@ def _loss(problem: Separation, theta: np.ndarray) -> float:
 
 
 def _derivatives(problem: Separation, theta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """∇ and ∇² of the loss: the Gauss–Newton part and the curvature of f, in units of λ."""
+    """Return ∇ and ∇² of the loss in units of λ: the Gauss–Newton part and the curvature of f."""
     m, width = theta.shape
     J = _jacobian(problem, theta)
     miss = theta[:, 0] @ ((theta[:, 1:] @ problem.X.T) ** 2) - problem.y
@@ -150,7 +173,7 @@ def _derivatives(problem: Separation, theta: np.ndarray) -> tuple[np.ndarray, np
 
 
 def _newton(problem: Separation, theta: np.ndarray, steps: int = 100) -> np.ndarray:
-    """Damped Newton steps H(H² + μ)⁻¹∇, which also leave out the flat directions of rotations among equal neurons."""
+    """Take damped Newton steps H(H² + μ)⁻¹∇, which ignore the flat directions of rotations among equal units."""
     gradient, H = _derivatives(problem, theta)
     mu = 0.0
     for _ in range(steps):
@@ -178,7 +201,7 @@ def _described(problem: Separation, theta: np.ndarray) -> Minimiser:
     gradient = features.weight_gradient(problem.X, deltas, "sum")
     output_slopes = np.sqrt(problem.weights)[:, None] * slopes
     fact = features.fact(W, gradient, problem.weight_decay)
-    # Weighted atoms are summed, so the mean that AGOP takes is undone.
+    # Weighted atoms are summed; the factor undoes the mean that `features.agop` takes.
     agop = len(problem.y) * features.agop(W, output_slopes)
     rest = np.linalg.norm(_derivatives(problem, theta)[0]) / np.linalg.norm(theta)
     return Minimiser(W, a, _loss(problem, theta), float(rest), features.nfm(W), fact, agop)

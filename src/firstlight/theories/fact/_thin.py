@@ -1,4 +1,4 @@
-"""Large matrices of low rank, aligned without being written out."""
+"""Large matrices of low rank, correlated in factored form."""
 
 from dataclasses import dataclass
 
@@ -8,12 +8,14 @@ from jaxtyping import Array, Float
 
 @dataclass(frozen=True, eq=False)
 class Thin:
-    """QAQᵀ (d, d) for Q (d, r) with orthonormal columns, or QA for A (r, d) if `one_sided`; A itself without a Q.
+    """The matrix QAQᵀ (d, d), or QA for A (r, d) if `one_sided`, where Q (d, r) has orthonormal columns.
+
+    Without a Q the matrix is A itself.
 
     >>> import jax.numpy as jnp
     >>> Q = jnp.array([[0.6], [0.8]])
-    >>> one, two = Thin(jnp.array([[2.0]]), Q), Thin(jnp.array([[3.0, 4.0]]), Q, one_sided=True)
-    >>> round(float(one.inner(two)), 5), round(float(one.pearson(one)), 5)
+    >>> first, second = Thin(jnp.array([[2.0]]), Q), Thin(jnp.array([[3.0, 4.0]]), Q, one_sided=True)
+    >>> round(float(first.inner(second)), 5), round(float(first.pearson(first)), 5)
     (10.0, 1.0)
     """
 
@@ -22,28 +24,28 @@ class Thin:
     one_sided: bool = False
 
     def inner(self, other: "Thin") -> Float[Array, ""]:
-        """⟨A, B⟩ over the d×d entries of two matrices with the same Q."""
+        """Return ⟨A, B⟩ over the d×d entries of two matrices with the same Q."""
         A, B = self.matrix, other.matrix
         if self.basis is not None and self.one_sided != other.one_sided:
             A, B = (A @ self.basis, B) if self.one_sided else (A, B @ self.basis)
         return jnp.sum(A * B)
 
     def mean(self) -> Float[Array, ""]:
-        """Of the d×d entries."""
+        """Return the mean of the d×d entries."""
         if self.basis is None:
             return jnp.mean(self.matrix)
         d, ones = self.basis.shape[0], jnp.sum(self.basis, axis=0)
         return ones @ (jnp.sum(self.matrix, axis=1) if self.one_sided else self.matrix @ ones) / d**2
 
     def pearson(self, other: "Thin") -> Float[Array, ""]:
-        """Pearson's correlation of the d×d entries: `features.pearson` of the matrices written out."""
-        one, two = self._scaled(), other._scaled()
-        d = (one.matrix if one.basis is None else one.basis).shape[0]
-        a, b = one.mean(), two.mean()
-        size = jnp.sqrt((one.inner(one) - (d * a) ** 2) * (two.inner(two) - (d * b) ** 2))
-        return (one.inner(two) - d**2 * a * b) / jnp.where(size > 0, size, jnp.nan)
+        """Return Pearson's correlation of the d×d entries, as `features.pearson` of the full matrices."""
+        A, B = self._scaled(), other._scaled()
+        d = (A.matrix if A.basis is None else A.basis).shape[0]
+        a, b = A.mean(), B.mean()
+        size = jnp.sqrt((A.inner(A) - (d * a) ** 2) * (B.inner(B) - (d * b) ** 2))
+        return (A.inner(B) - d**2 * a * b) / jnp.where(size > 0, size, jnp.nan)
 
     def _scaled(self) -> "Thin":
-        """Squares of small gradients would underflow in single precision."""
+        """Divide by the largest entry, because squares of small gradients underflow in single precision."""
         size = jnp.max(jnp.abs(self.matrix))
         return Thin(self.matrix / jnp.where(size > 0, size, 1), self.basis, self.one_sided)
