@@ -238,5 +238,6 @@ def test_a_sweep_over_tls_with_the_commands_of_the_guide(tmp_path):
         assert "2 points: 2 finished" in done.stdout
         refused = subprocess.run([*line, "--force"], env=os.environ, **options)
         assert refused.returncode == 2
-        assert refused.stderr.count("\n") == 1
-        assert "needs TLS, but no certificate is configured" in refused.stderr
+        estimate, refusal = refused.stderr.splitlines()
+        assert estimate.startswith("2 of 2 points to run")
+        assert "needs TLS, but no certificate is configured" in refusal
