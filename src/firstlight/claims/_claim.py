@@ -168,7 +168,7 @@ class Claim:
         return self.id.partition(".")[0]
 
     def run_check(self, setting: Setting) -> Outcome:
-        """Import the check and run it."""
+        """Import the check if necessary and run it."""
         return self.load_check()(setting)
 
     def load_check(self) -> Check:

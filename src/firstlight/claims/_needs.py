@@ -1,4 +1,4 @@
-"""What a check needs beyond the package itself: optional extras and large data sets."""
+"""Requirements of checks beyond the package itself: optional extras and large data sets."""
 
 import importlib.util
 from collections.abc import Sequence
@@ -7,14 +7,14 @@ from pathlib import Path
 from firstlight._files import data_directory as data_directory
 
 EXTRAS = {"torch": "torch", "cluster": "distributed", "tables": "pyarrow"}
-"""Extra of the package → the module that shows that it is installed."""
+"""Extra of the package → module whose presence shows that the extra is installed."""
 
 DATASETS = ("mnist", "cifar10_subset", "california_housing", "uci121")
 """Names of the folders that a data directory may hold."""
 
 
 def missing(needs: Sequence[str], data: Path | None) -> tuple[str, ...]:
-    """One sentence for each need that is not met, saying how to meet it.
+    """Return a sentence for each unmet need, with the way to meet it.
 
     >>> missing(("mnist",), None)
     ('data set mnist is missing: give the folder that holds mnist/ with --data DIR or FIRSTLIGHT_DATA',)
@@ -23,12 +23,12 @@ def missing(needs: Sequence[str], data: Path | None) -> tuple[str, ...]:
 
 
 def extra_is_installed(extra: str) -> bool:
-    """Whether an extra's module can be found; it is not imported."""
+    """Check whether an extra's module can be found, without importing it."""
     return importlib.util.find_spec(EXTRAS[extra]) is not None
 
 
 def install_command(extra: str) -> str:
-    """What to type to get an extra.
+    """Return the shell command that installs an extra.
 
     >>> install_command("torch")
     "pip install 'firstlight[torch]'"

@@ -1,15 +1,15 @@
-"""The pages of the documentation that are written from the registry, so that they cannot drift from it."""
+"""Documentation pages generated from the registry of claims."""
 
 from collections.abc import Sequence
 
 from firstlight.claims._claim import Claim
 from firstlight.claims._registry import PAPERS, all_claims
 
-_MADE = "<!-- Written by `firstlight claims docs` from the registry of claims; do not edit. -->"
+_GENERATED = "<!-- Written by `firstlight claims docs` from the registry of claims; do not edit. -->"
 
 
 def pages(claims: Sequence[Claim] | None = None) -> dict[str, str]:
-    """File name → content of each generated page.
+    """Return the content of each generated page by file name.
 
     >>> sorted(pages())
     ['claims.md', 'errata.md']
@@ -19,17 +19,17 @@ def pages(claims: Sequence[Claim] | None = None) -> dict[str, str]:
 
 
 def claims_page(claims: Sequence[Claim]) -> str:
-    """A table of claims per paper, with the expected verdict at each scale."""
+    """Return the page of all claims: a table per paper with the expected verdict at each scale."""
     parts = [
         "# Claims",
-        _MADE,
+        _GENERATED,
         "Every statement, figure and table below is data plus a check. `firstlight reproduce <id>` runs it; "
         "`--scale paper` runs it at the paper's own sizes. A verdict is one of",
-        "* `holds`: what is printed was confirmed;\n"
-        "* `holds-as-corrected`: what is printed is false, the corrected statement was confirmed (see "
+        "* `holds`: the check confirmed the printed statement;\n"
+        "* `holds-as-corrected`: the printed statement is false, the check confirmed the corrected statement (see "
         "[errata](errata.md));\n"
-        "* `fails`: no corrected form is known to hold either;\n"
-        "* `inconclusive`: nothing can be said, for the reason given (such as a missing data set).",
+        "* `fails`: the printed statement is false, and no corrected form is known;\n"
+        "* `inconclusive`: the check could not decide, for the reason given (such as a missing data set).",
     ]
     for paper in PAPERS:
         own = [claim for claim in claims if claim.paper == paper.key]
@@ -39,10 +39,10 @@ def claims_page(claims: Sequence[Claim]) -> str:
 
 
 def errata_page(claims: Sequence[Claim]) -> str:
-    """What is printed, what is true and the numbers that separate them, for every claim that is corrected."""
+    """Return the page of corrections: printed statement, true statement and the numbers that separate them."""
     parts = [
         "# Errata",
-        _MADE,
+        _GENERATED,
         "Where a printed statement is false, the package implements the corrected one. Each entry names a "
         "case and the numbers that separate the two; the command measures them again.",
     ]

@@ -1,4 +1,4 @@
-"""All claims, paper by paper; a paper's module is imported when it is asked for."""
+"""The registry of all claims. A paper's statements are imported on first use."""
 
 import functools
 import importlib
@@ -12,7 +12,7 @@ from firstlight.claims._claim import Claim
 
 @dataclass(frozen=True)
 class Paper:
-    """A source of claims; those between papers stand under `cross`."""
+    """A source of claims. Claims between two papers have the key `cross`."""
 
     key: str
     title: str
@@ -55,7 +55,7 @@ class UnknownClaim(ValueError):
 
 @functools.cache
 def paper_claims(paper: str) -> tuple[Claim, ...]:
-    """The claims of one paper, in the order of the paper."""
+    """Return the claims of one paper, in the order of the paper."""
     claims = importlib.import_module(f"firstlight.claims.{paper}").CLAIMS
     if strangers := [claim.id for claim in claims if claim.paper != paper]:
         raise ValueError(f"the claims of {paper} have ids that start with '{paper}.'; got {strangers}")
@@ -63,7 +63,7 @@ def paper_claims(paper: str) -> tuple[Claim, ...]:
 
 
 def all_claims() -> tuple[Claim, ...]:
-    """Every registered claim.
+    """Return every registered claim.
 
     >>> len({claim.id for claim in all_claims()}) == len(all_claims())
     True
@@ -72,7 +72,7 @@ def all_claims() -> tuple[Claim, ...]:
 
 
 def find(patterns: Sequence[str] = ()) -> tuple[Claim, ...]:
-    """The claims that match any of the patterns: a paper, an id, or an id with `*`; all without a pattern.
+    """Return the claims that match any pattern: a paper, an id, or an id with `*`; all claims without a pattern.
 
     >>> [claim.id for claim in find(["cogo.lemma-3"])]
     ['cogo.lemma-3']
@@ -88,11 +88,11 @@ def find(patterns: Sequence[str] = ()) -> tuple[Claim, ...]:
 
 def _match(pattern: str, known: tuple[Claim, ...]) -> list[Claim]:
     text = pattern.strip().lower()
-    found = [claim for claim in known if text == claim.paper or fnmatchcase(claim.id, text)]
-    if found:
-        return found
+    matches = [claim for claim in known if text == claim.paper or fnmatchcase(claim.id, text)]
+    if matches:
+        return matches
     papers = [paper.key for paper in PAPERS]
     if text in papers:
-        raise UnknownClaim(f"no claim of {text} is registered yet; `firstlight claims list` shows those that are")
+        raise UnknownClaim(f"no claim of {text} is registered yet; `firstlight claims list` shows the registered ones")
     hint = did_you_mean(text, [*papers, *(claim.id for claim in known)])
     raise UnknownClaim(f"no claim matches {pattern!r}; {hint}`firstlight claims list` shows them all")

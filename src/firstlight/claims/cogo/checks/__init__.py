@@ -1,1 +1,1 @@
-"""The checks behind the claims of CoGO, one module per topic."""
+"""Checks of the CoGO claims, one module per topic."""

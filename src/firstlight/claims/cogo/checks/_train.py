@@ -1,42 +1,60 @@
-"""Networks trained on modular addition with the paper's loss, as its figures need them."""
+"""Networks trained on modular addition with the paper's loss, for the checks of its figures."""
 
 import functools
+from typing import Any, Literal
 
 import jax
 
 from firstlight import flow, models, tasks
+from firstlight.claims._claim import Setting
 from firstlight.groups import cyclic
-from firstlight.theories.cogo import order_census
+from firstlight.theories.cogo import OrderCensus, order_census
 
 
-def train(setting, d: int, width: int, **options):
-    """Adam on E‖P⊥(o − e)‖² over a part of the table of Z_d; one lane per seed.
+def train(
+    setting: Setting,
+    d: int,
+    width: int,
+    *,
+    rate: float,
+    decay: float,
+    steps: int,
+    seeds: tuple[int, ...],
+    fraction: float = 1.0,
+    every: int | None = None,
+    schedule: Literal["constant", "cosine"] = "constant",
+    observables: tuple[flow.Observable, ...] = (),
+) -> flow.Trajectory:
+    """Train with Adam on E‖P⊥(o − e)‖² over the table of Z_d, one lane per seed.
 
-    **Options:** `rate`, `decay`, `steps`, `seeds`, `fraction` of the pairs, `every` so many steps recorded,
-    `schedule` of the rate, and `observables`.
+    **Arguments:**
+
+    - `setting`: receives the progress.
+    - `d`, `width`: order of the group and number of hidden units.
+    - `rate`, `decay`, `steps`: learning rate, weight decay and number of epochs.
+    - `seeds`: seeds of the weights and of the split.
+    - `fraction`: share of the pairs used for training.
+    - `every`: epochs between two records; the last epoch only by default.
+    - `schedule`: shape of the learning rate.
+    - `observables`: recorded beside loss and accuracy.
     """
     task = tasks.group_task(f"Z{d}")
     make = functools.partial(models.TwoLayer.init, inputs=2 * d, width=width, outputs=d)
-    optimizer = flow.Optimizer(
-        learning_rate=options["rate"],
-        weight_decay=options["decay"],
-        schedule=flow.Schedule(shape=options.get("schedule", "constant")),
-    )
-    fraction = options.get("fraction", 1.0)
+    optimizer = flow.Optimizer(learning_rate=rate, weight_decay=decay, schedule=flow.Schedule(shape=schedule))
     lanes = [
         flow.Lane(seed, make(jax.random.key(seed)), task.split(fraction=fraction, seed=seed), optimizer)
-        for seed in options["seeds"]
+        for seed in seeds
     ]
     return flow.train_lanes(
         lanes,
         loss=flow.Loss(projection="outputs", reduction="mean"),
-        steps=options["steps"],
-        recording=flow.Recording(every=options.get("every", options["steps"])),
-        observables=(flow.standard, *options.get("observables", ())),
+        steps=steps,
+        recording=flow.Recording(every=steps if every is None else every),
+        observables=(flow.standard, *observables),
         progress=lambda moment: setting.progress(moment.done / moment.total, f"training Z{d}"),
     )
 
 
-def read(model, d: int):
-    """The census of a trained model."""
+def read(model: Any, d: int) -> OrderCensus:
+    """Count the nodes of a trained model by frequency."""
     return order_census(model.W, model.V, cyclic(d))

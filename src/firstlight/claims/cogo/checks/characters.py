@@ -6,35 +6,35 @@ import numpy as np
 
 from firstlight.claims._claim import Outcome, Setting
 from firstlight.claims.cogo.tolerances import CHARACTER_SUMS
-from firstlight.groups import from_table, parse
+from firstlight.groups import Group, from_table, parse
 
 _QUICK = ("Z7", "Z8", "Z2xZ3xZ4", "Z3xZ3", "Z2xZ2xZ2")
 _PAPER = ("Z71", "Z127", "Z4xZ7", "Z5xZ6", "Z2xZ2xZ9", "Z13xZ11", "Z5xZ2xZ2xZ2", "Z6xZ4xZ2")
 
 
 def character_laws(setting: Setting) -> Outcome:
-    """The properties of Lemma 3, for the characters of groups as given and with their elements renamed."""
+    """Test the properties of Lemma 3 for the characters of groups, also with renamed elements."""
     seeds = setting.seeds_or((0,))
     names = setting.choose(quick=_QUICK, paper=_PAPER)
-    found: list[dict[str, float]] = []
+    deviations: list[dict[str, float]] = []
     for i, name in enumerate(names):
         setting.progress(i / len(names), name)
         group = parse(name)
-        found += [_deviations(group, group.moduli), {"formula": _distance_to_formula(group)}]
-        found += [_deviations(_scrambled(group, seed), None) for seed in seeds]
-    laws = dict.fromkeys(law for one in found for law in one)
-    worst = {law: max(one[law] for one in found if law in one) for law in laws}
+        deviations += [_deviations(group, group.moduli), {"formula": _distance_to_formula(group)}]
+        deviations += [_deviations(_scrambled(group, seed), None) for seed in seeds]
+    laws = dict.fromkeys(law for by_law in deviations for law in by_law)
+    worst = {law: max(by_law[law] for by_law in deviations if law in by_law) for law in laws}
     holds = all(value <= CHARACTER_SUMS for value in worst.values())
     return Outcome("holds" if holds else "fails", worst, dict.fromkeys(worst, 0.0), seeds=seeds)
 
 
-def _deviations(group, moduli) -> dict[str, float]:
-    """How far the d characters are from each law; from the index law only where frequencies are known."""
+def _deviations(group: Group, moduli: tuple[int, ...] | None) -> dict[str, float]:
+    """Measure how far the d characters are from each law. The index law needs known frequencies."""
     phi = np.array([irrep.character for irrep in group.irreps()])
     d = group.order
     if phi.shape != (d, d):
         return {"number of characters": float("inf")}
-    found = {
+    deviations = {
         "modulus": np.abs(np.abs(phi) - 1).max(),
         "homomorphism": np.abs(phi[:, group.table] - phi[:, :, None] * phi[:, None, :]).max(),
         "orthonormality": np.abs(phi @ phi.conj().T / d - np.eye(d)).max(),
@@ -42,30 +42,31 @@ def _deviations(group, moduli) -> dict[str, float]:
         "conjugates": _distance_to_set(phi.conj()[None], phi),
     }
     if moduli is not None:
-        # Frequencies add like elements of ×Z_n, whose table the group's own is.
-        found["index law"] = np.abs(phi[group.table] - phi[:, None, :] * phi[None, :, :]).max()
-    return {law: float(value) for law, value in found.items()}
+        # Frequencies add like elements of ×Z_n, so the group's own table applies to them.
+        deviations["index law"] = np.abs(phi[group.table] - phi[:, None, :] * phi[None, :, :]).max()
+    return {law: float(value) for law, value in deviations.items()}
 
 
-def _distance_to_set(functions, phi) -> float:
-    """max_f min_k |⟨f, φ_k⟩/d − 1| over functions f (…, d) of modulus 1: zero when each is a row of `phi`."""
+def _distance_to_set(functions: np.ndarray, phi: np.ndarray) -> float:
+    """Compute max_f min_k |⟨f, φ_k⟩/d − 1| over functions f (…, d) of modulus 1; 0 if each f is a row of `phi`."""
     overlap = functions @ phi.conj().T / len(phi)
     return float(np.abs(overlap - 1).min(axis=-1).max())
 
 
-def _distance_to_formula(group) -> float:
-    """max |φ_k(g) − exp(2πi Σ_r k_r g_r / n_r)|, with k and g in C order."""
-    coordinates = np.indices(group.moduli).reshape(len(group.moduli), -1)
-    common = math.lcm(*group.moduli)
-    weights = np.array([common // n for n in group.moduli])
-    # Whole turns are taken out in integers, so the argument of exp is exact to rounding.
+def _distance_to_formula(group: Group) -> float:
+    """Compute max |φ_k(g) − exp(2πi Σ_r k_r g_r / n_r)|, with k and g in C order."""
+    moduli = group.moduli or ()
+    coordinates = np.indices(moduli).reshape(len(moduli), -1)
+    common = math.lcm(*moduli)
+    weights = np.array([common // n for n in moduli])
+    # Integer arithmetic removes whole turns, so the argument of exp is exact to rounding.
     turns = (coordinates.T * weights) @ coordinates % common / common
     phi = np.array([irrep.character for irrep in group.irreps()])
     return float(np.abs(phi - np.exp(2j * np.pi * turns)).max())
 
 
-def _scrambled(group, seed: int):
-    """The same group with its elements renamed at random and nothing known but its table."""
+def _scrambled(group: Group, seed: int) -> Group:
+    """Rename the elements of a group at random and rebuild it from its table alone."""
     new = np.random.default_rng(seed).permutation(group.order)
     table = np.empty_like(group.table)
     table[new[:, None], new] = new[group.table]

@@ -1,4 +1,4 @@
-"""Optimizers joined by a path of zero loss, and which of them has the least norm."""
+"""Paths of zero loss between global optimizers, and the optimizer of least norm."""
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from firstlight.theories.cogo.lemmas import random_unit, unit
 
 
 def zero_loss_paths(setting: Setting) -> Outcome:
-    """The loss and the norm along explicit paths from y ∗ z′ to z′, for random units y."""
+    """Measure loss and norm along explicit paths from y ∗ z′ to z′, for random units y."""
     seeds = setting.seeds_or(range(3))
     names = setting.choose(quick=("Z7", "Z6"), paper=("Z7", "Z12", "Z4xZ6", "Z23"))
     times = np.linspace(0, 1, setting.choose(quick=41, paper=201))
@@ -55,11 +55,11 @@ def zero_loss_paths(setting: Setting) -> Outcome:
         measured,
         {"largest loss on a path": 0.0, "paths on which z′ has the least norm": len(gaps)},
         evidence=(
-            "On Z2 both z_F6 and its product with the unit (−1, −1, 1) have zero loss, and nothing joins them. With "
-            "two nodes zero loss leaves Σ c w wᵀ = [[p, ¼], [¼, −p]] for w = (a, b): the node with c > 0, at the angle "
+            "On Z2 both z_F6 and its product with the unit (−1, −1, 1) have zero loss, and no path joins them. With "
+            "two nodes zero loss leaves Σ c w wᵀ = [[p, ¼], [¼, −p]] for w = (a, b). The node with c > 0, at the angle "
             "φ, has p cos 2φ + ¼ sin 2φ > 0, which never holds at φ = −π/4, so its a + b cannot change sign. The "
-            "proof's intermediate value argument (eq. 85) does not apply to complex "
-            "r_kkk; the paths here are explicit: shrink all nodes of y but one, turn that one to 1, move it to node 0."
+            "proof's intermediate value argument (eq. 85) does not apply to complex r_kkk. The paths of this check are "
+            "explicit: shrink all nodes of y except one, turn the remaining node to 1, and move it to node 0."
         ),
         figures=(shown,),
         seeds=seeds,
@@ -67,7 +67,7 @@ def zero_loss_paths(setting: Setting) -> Outcome:
 
 
 def _stuck() -> tuple[list[float], bool]:
-    """On Z2: the losses of z′ and of its product with a unit of order 1, and whether a path is refused."""
+    """Return, on Z2, the losses of z′ and of its product with a unit of order 1, and whether no path exists."""
     group = cyclic(2)
     y, base = unit(group, 1, np.pi, np.pi), craft(group)
     losses = [table_loss(*solution.weights, group) for solution in (base, y * base)]

@@ -1,4 +1,4 @@
-"""Global optimizers built from partial solutions: orders 3, 6 and 4, and perfect memorisation."""
+"""Global optimizers built from partial solutions of orders 3, 6 and 4, and perfect memorisation."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from scipy.optimize import least_squares, minimize
 
 from firstlight.claims._claim import Outcome, Setting
 from firstlight.claims.cogo.tolerances import LEAST_NORM, LEAST_NORM_FORM, ZERO_LOSS, ZERO_RESIDUAL
-from firstlight.groups import cyclic, parse
+from firstlight.groups import Group, cyclic, parse
 from firstlight.theories.cogo import Solution, craft, table_loss
 from firstlight.theories.cogo._factors import OMEGA_8
 from firstlight.theories.cogo.lemmas import (
@@ -23,10 +23,10 @@ from firstlight.theories.cogo.lemmas import (
 
 
 def crafted_six(setting: Setting) -> Outcome:
-    """The loss of z_F6 from all residuals, for cyclic groups of odd and even order and for products."""
+    """Compute the loss of z_F6 over the whole table, for cyclic groups of odd and even order and for products."""
     seeds = setting.seeds_or((0,))
-    cyclic = setting.choose(quick=(5, 6, 7, 8, 11, 12, 23, 24), paper=tuple(range(3, 102)))
-    names = [*(f"Z{d}" for d in cyclic), "Z4xZ6", *setting.choose(quick=(), paper=("Z3xZ3xZ2", "Z5xZ7", "Z2xZ2xZ9"))]
+    sizes = setting.choose(quick=(5, 6, 7, 8, 11, 12, 23, 24), paper=tuple(range(3, 102)))
+    names = [*(f"Z{d}" for d in sizes), "Z4xZ6", *setting.choose(quick=(), paper=("Z3xZ3xZ2", "Z5xZ7", "Z2xZ2xZ9"))]
     worst, far, orders = 0.0, 0.0, True
     for i, name in enumerate(names):
         setting.progress(i / len(names), name)
@@ -43,13 +43,13 @@ def crafted_six(setting: Setting) -> Outcome:
         "holds-as-corrected" if holds else "fails",
         {"largest loss": worst, "largest residual of eq. (4)": far, "order is 3(d − 1), d odd": orders},
         {"largest loss": 0.0, "largest residual of eq. (4)": 0.0, "order is 3(d − 1), d odd": True},
-        evidence=f"Z7 with the printed ξ of modulus 1 in z′: loss {printed:.4f}, that of a network of zeros.",
+        evidence=f"Z7 with the printed ξ of modulus 1 in z′: loss {printed:.4f}, the loss of a network of zeros.",
         seeds=seeds,
     )
 
 
 def _printed_six(d: int) -> float:
-    """The loss of Σ_k z̃_k ∗ z′_k with ξ = (ω̄₈, ω₈, 1), as printed."""
+    """Compute the loss of Σ_k z̃_k ∗ z′_k with the printed ξ = (ω̄₈, ω₈, 1)."""
     group, w = cyclic(d), OMEGA_8
     total = Solution.zero(group)
     for k in range(1, (d + 1) // 2):
@@ -58,7 +58,7 @@ def _printed_six(d: int) -> float:
 
 
 def crafted_four(setting: Setting) -> Outcome:
-    """Which constraint sets the factors of z_F4 and their product satisfy, its loss, and its two repairs."""
+    """Test the constraint sets of the factors of z_F4 and of their product, its loss, and its two repairs."""
     seeds = setting.seeds_or((0,))
     names = setting.choose(quick=("Z5", "Z7", "Z8", "Z23", "Z4xZ6"), paper=tuple(f"Z{d}" for d in range(3, 102)))
     sets, factor, bias, loss, repaired = 0.0, 0.0, 0.0, 0.0, 0.0
@@ -87,21 +87,21 @@ def crafted_four(setting: Setting) -> Outcome:
         measured,
         dict.fromkeys(measured, 0.0),
         evidence=(
-            "Almost: with R_n violated the loss of z_F4 alone is 2(d − 1)/d, twice that of a network of zeros. The "
-            "error is a constant output, which two more nodes in all, or one F6 among the F4, take away exactly."
+            "z_F4 alone violates R_n: its loss is 2(d − 1)/d, twice the loss of a network of zeros. The error is a "
+            "constant output. Two more nodes in total, or one F6 among the F4, cancel it exactly."
         ),
         seeds=seeds,
     )
 
 
-def _factor_error(group) -> float:
-    """How far eqs. (7) and (8) are from r_kkk = 1/√2d and from the zeros that are claimed for each."""
+def _factor_error(group: Group) -> float:
+    """Measure how far eqs. (7) and (8) are from r_kkk = 1/√2d and from their claimed zeros."""
     k = next(k for k in range(1, group.order) if k != group.inverse[k])
     minus = int(group.inverse[k])
     first, second = four_factors(group, k)
     r, s = cubic(first), cubic(second)
     goal = (2 * group.order) ** -0.5
-    # r_{k,k,−k} and its conjugate r_{−k,−k,k} are what (8) is there for.
+    # Factor (8) removes r_{k,k,−k} and its conjugate r_{−k,−k,k}.
     zeros = [r[x, y, z] for x in (k, minus) for y in (k, minus) for z in (k, minus) if x != y]
     zeros += [s[k, k, minus], s[minus, minus, k]]
     convolution = quadratic(first)[:, 1:, :, 1:]
@@ -109,7 +109,7 @@ def _factor_error(group) -> float:
 
 
 def memorisation(setting: Setting) -> Outcome:
-    """The loss and the constraint sets of z_M = z_a ∗ z_b, with eq. (10) as printed and with a and b exchanged."""
+    """Test loss and constraint sets of z_M = z_a ∗ z_b, with eq. (10) as printed and with a and b exchanged."""
     names = setting.choose(quick=("Z5", "Z6", "Z2xZ4"), paper=("Z5", "Z6", "Z11", "Z23", "Z4xZ6", "Z2xZ2xZ3"))
     loss, far, claimed, formula, printed = 0.0, 0.0, 0.0, 0.0, float("inf")
     for i, name in enumerate(names):
@@ -130,12 +130,12 @@ def memorisation(setting: Setting) -> Outcome:
         "holds-as-corrected" if holds else "fails",
         measured,
         dict.fromkeys(measured, 0.0),
-        evidence=f"With eq. (10) as printed the loss is at least {printed:.4g}; both factors then have b constant.",
+        evidence=f"With eq. (10) as printed the loss is at least {printed:.4g}, because b is constant in both factors.",
     )
 
 
-def _outside_sets(factor, part: str) -> float:
-    """How far a factor is from R_c(k_p ≠ k) ∩ R_n ∩ R_⊛(the other part, or m ≠ k)."""
+def _outside_sets(factor: Solution, part: str) -> float:
+    """Measure how far a factor is from R_c(k_p ≠ k) ∩ R_n ∩ R_⊛(the other part, or m ≠ k)."""
     d = factor.group.order
     own, other = (0, 1) if part == "a" else (1, 0)
     k = np.arange(1, d)
@@ -143,7 +143,7 @@ def _outside_sets(factor, part: str) -> float:
     r = np.moveaxis(r, own, 0)
     r[np.arange(d - 1), :, np.arange(d - 1)] = 0
     q = quadratic(factor)[:, :, 1:, 1:]
-    # Every k′ ≠ 0 with m − k′ ≠ 0 too: k = 0 is not part of the solution.
+    # Every k′ ≠ 0 with m − k′ ≠ 0: the solution has no k = 0.
     alive = factor.frequencies.minus[:, k] != 0
     q = np.where(alive[None, :, :, None], q, 0)
     norm = np.abs(q[:, 0]).max()
@@ -153,7 +153,7 @@ def _outside_sets(factor, part: str) -> float:
 
 
 def orders_below_four(setting: Setting) -> Outcome:
-    """The least residual of R_c with r_kkk = 1 for 1, 2 and 3 nodes at one frequency, and the form of order 3."""
+    """Find the least residual of R_c with r_kkk = 1 for 1, 2 and 3 nodes at one frequency; test the form of order 3."""
     seeds = setting.seeds_or(range(setting.choose(quick=4, paper=40)))
     least = {order: min(_least_residual(order, seed) for seed in seeds) for order in (1, 2)}
     norms, forms, solved = (np.array(column) for column in zip(*map(_least_norm, seeds), strict=True))
@@ -189,27 +189,26 @@ def orders_below_four(setting: Setting) -> Outcome:
         measured,
         expected,
         evidence=(
-            f"{group.name}: z̃ with the signs of b and c of one node changed is in R_c to {flipped.R_c:.0e} with the "
-            "same "
-            f"norm and r_kkk, is no z̃ ∗ y, and is not in R_n: |r_p0kk| is up to {flipped.R_n:.3g}."
+            f"{group.name}: changing the signs of b and c of one node of z̃ keeps norm, r_kkk and R_c (to "
+            f"{flipped.R_c:.0e}). The result is no z̃ ∗ y and is not in R_n: |r_p0kk| is up to {flipped.R_n:.3g}."
         ),
         seeds=seeds,
     )
 
 
-def _with_signs(solution):
-    """The solution with the signs of b and c of its second node changed."""
+def _with_signs(solution: Solution) -> Solution:
+    """Change the signs of b and c of the second node."""
     z = solution.z.copy()
     z[1:, :, 1] *= -1
     return Solution(solution.group, z)
 
 
 _CONJUGATED = ((1, 1, 1), (1, 1, -1), (1, -1, 1), (-1, 1, 1))
-"""Which of a, b, c stands conjugated (−1) in r_kkk and in the other potentials of R_c."""
+"""Which of a, b, c is conjugated (−1) in r_kkk and in the other potentials of R_c."""
 
 
-def _constraints(x, order: int):
-    """r_kkk − 1 and the three other potentials of R_c at one frequency, real and imaginary parts (8,)."""
+def _constraints(x: np.ndarray, order: int) -> np.ndarray:
+    """Return r_kkk − 1 and the three other potentials of R_c at one frequency, real and imaginary parts (8,)."""
     z = (x[: 3 * order] + 1j * x[3 * order :]).reshape(3, order)
     r = [
         np.prod([part if s > 0 else part.conj() for part, s in zip(z, signs, strict=True)], 0).sum()
@@ -219,8 +218,8 @@ def _constraints(x, order: int):
     return np.concatenate([np.real(r), np.imag(r)])
 
 
-def _jacobian(x, order: int):
-    """The derivative of `_constraints`, (8, 6 order)."""
+def _jacobian(x: np.ndarray, order: int) -> np.ndarray:
+    """Return the derivative of `_constraints`, (8, 6 order)."""
     z = (x[: 3 * order] + 1j * x[3 * order :]).reshape(3, order)
     rows = []
     for signs in _CONJUGATED:
@@ -230,30 +229,33 @@ def _jacobian(x, order: int):
     return np.concatenate([np.real(rows), np.imag(rows)])
 
 
-def _start(order: int, seed: int):
+def _start(order: int, seed: int) -> np.ndarray:
     return np.random.default_rng((seed, order)).standard_normal(6 * order)
 
 
-def _solve(start, order: int, tolerance: float = 1e-12):
+def _solve(start: np.ndarray, order: int, tolerance: float = 1e-12) -> Any:
+    """Solve the constraints by least squares."""
     derivative: Any = _jacobian
     stop = dict.fromkeys(("xtol", "ftol", "gtol"), tolerance)
     return least_squares(_constraints, start, jac=derivative, args=(order,), **stop)
 
 
 def _least_residual(order: int, seed: int) -> float:
-    """√Σ|r|² at the best point reached from a random start."""
+    """Return √Σ|r|² at the best point reached from a random start."""
     return float((2 * _solve(_start(order, seed), order, tolerance=1e-7).cost) ** 0.5)
 
 
 def _least_norm(seed: int) -> tuple[float, float, float]:
-    """‖z‖², distance from z̃ ∗ y up to signs, and residual of a solution of order 3 whose norm was made small."""
+    """Minimise the norm of a solution of order 3; return ‖z‖², the distance from z̃ ∗ y up to signs, and the residual."""
     limits = {"type": "eq", "fun": _constraints, "jac": _jacobian, "args": (3,)}
     options = {"maxiter": 500, "ftol": 1e-15}
     start = _solve(_start(3, seed), 3).x
-    found = minimize(lambda x: x @ x, start, jac=lambda x: 2 * x, constraints=limits, options=options, method="SLSQP")
-    x = _solve(found.x, 3).x
+    smallest = minimize(
+        lambda x: x @ x, start, jac=lambda x: 2 * x, constraints=limits, options=options, method="SLSQP"
+    )
+    x = _solve(smallest.x, 3).x
     z = (x[:9] + 1j * x[9:]).reshape(3, 3)
-    # Squares forget signs: those of a, b, c turn in step through thirds, at equal moduli.
+    # Squares remove signs. The squares of a, b, c have equal moduli and turn together by thirds of a circle.
     squares = (z * 3 ** (1 / 3)) ** 2
     turned = squares / squares[:, :1]
     form = np.abs(np.abs(squares) - 1).max() + np.abs(turned - turned[0]).max() + abs(turned[0].sum())

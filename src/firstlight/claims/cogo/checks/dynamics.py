@@ -1,4 +1,6 @@
-"""How monomial potentials move under gradient flow, decouple with width, and ripple."""
+"""Monomial potentials under gradient flow: their velocity, their decoupling with width, and their ripples."""
+
+from collections.abc import Sequence
 
 import jax
 import numpy as np
@@ -22,9 +24,12 @@ from firstlight.theories.cogo.lemmas import (
     ripple_energy,
 )
 
+Velocity = tuple[np.ndarray, np.ndarray]
+"""Ẇ (2d, q) and V̇ (q, d)."""
+
 
 def potential_dynamics(setting: Setting) -> Outcome:
-    """ṙ from the gradient of the loss with respect to the weights against −JJ* conj ∇_r ℓ."""
+    """Compare ṙ from the gradient of the loss in the weights with −JJ* conj ∇_r ℓ."""
     seeds = setting.seeds_or(range(2))
     cases = setting.choose(quick=(("Z5", 4), ("Z6", 4)), paper=(("Z11", 16), ("Z12", 16), ("Z2xZ4", 8), ("Z23", 8)))
     worst, inner, step = 0.0, float("inf"), 0.0
@@ -42,13 +47,13 @@ def potential_dynamics(setting: Setting) -> Outcome:
             step = max(
                 step, *(_apart(x, y) for x, y in zip(_finite_difference(solution, velocity), measured, strict=True))
             )
-    found = {"relative error": worst, "smallest ⟨∇ℓ, JJ*∇ℓ⟩": inner, "J against finite differences": step}
+    errors = {"relative error": worst, "smallest ⟨∇ℓ, JJ*∇ℓ⟩": inner, "J against finite differences": step}
     holds = worst <= VELOCITY and inner > 0 and step < JACOBIAN_DIFFERENCE
-    return Outcome("holds" if holds else "fails", found, {"relative error": 0.0}, seeds=seeds)
+    return Outcome("holds" if holds else "fails", errors, {"relative error": 0.0}, seeds=seeds)
 
 
-def _weight_velocity(solution):
-    """−∇ℓ for W (2d, q) and V (q, d)."""
+def _weight_velocity(solution: Solution) -> Velocity:
+    """Return −∇ℓ for W (2d, q) and V (q, d)."""
     with jax.enable_x64(True):
         W, V = (jax.numpy.asarray(part) for part in solution.weights)
         conventions = Loss(projection="outputs", reduction="mean")
@@ -56,29 +61,31 @@ def _weight_velocity(solution):
         return -np.asarray(dW, float), -np.asarray(dV, float)
 
 
-def _moved_by_weights(solution, velocity):
+def _moved_by_weights(solution: Solution, velocity: Velocity) -> Sequence[np.ndarray]:
+    """Return the velocity of the potentials by the chain rule."""
     return forward(solution, Solution.from_weights(velocity[0], velocity[1], solution.group).z)
 
 
-def _finite_difference(solution, velocity, h: float = 1e-5):
-    """(r(W + hẆ) − r(W − hẆ))/2h."""
+def _finite_difference(solution: Solution, velocity: Velocity, h: float = 1e-5) -> list[np.ndarray]:
+    """Return (r(W + hẆ) − r(W − hẆ))/2h."""
     (W, V), (dW, dV) = solution.weights, velocity
     ahead, behind = (potentials(Solution.from_weights(W + s * dW, V + s * dV, solution.group)) for s in (h, -h))
     return [(x - y) / (2 * h) for x, y in zip(ahead, behind, strict=True)]
 
 
-def _apart(x, y) -> float:
+def _apart(x: np.ndarray, y: np.ndarray) -> float:
+    """Return the largest difference, relative to the largest entry of y."""
     return float(np.abs(x - y).max() / np.abs(y).max())
 
 
 def decoupling(setting: Setting) -> Outcome:
-    """Entries of JJ* off the diagonal over those on it, for Gaussian weights of growing width."""
+    """Compare off-diagonal with diagonal entries of JJ* for Gaussian weights of growing width."""
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=8)))
     group = cyclic(setting.choose(quick=5, paper=7))
     widths = np.array(setting.choose(quick=(64, 256, 1024), paper=(64, 256, 1024, 4096)))
     pairs = np.array([[coupling(gaussian_solution(group, int(q), seed)) for seed in seeds] for q in widths]).mean(1)
     setting.progress(0.7, "with r_pmk′k")
-    # The d of the paper's scale would make this matrix of side 648 from rows of 86,000 numbers; d = 5 shows it.
+    # At the paper's d this matrix would have side 648 and come from rows of 86,000 numbers; d = 5 is enough.
     every = np.array([coupling(gaussian_solution(cyclic(5), int(q), seeds[0]), quadratic_too=True)[0] for q in widths])
     slopes = [float(np.polyfit(np.log(widths), np.log(column), 1)[0]) for column in pairs.T]
     last = pairs[-1] * widths[-1] ** 0.5
@@ -110,8 +117,7 @@ def decoupling(setting: Setting) -> Outcome:
         evidence=(
             f"{group.name}: the printed ℓ̃_k = r_kkk + dΣ|r|² is {3 / (4 * d):.3g} at the optimum r_kkk = 1/2d and "
             f"{-1 / (4 * d):.3g} at r_kkk = −1/2d, its minimum. With the r_pmk′k of the other terms the largest "
-            "entry off "
-            f"the diagonal stays at {every[-1]:.2f} of those on it at q = {widths[-1]}."
+            f"off-diagonal entry is still {every[-1]:.2f} of the diagonal entries at q = {widths[-1]}."
         ),
         figures=(shown,),
         seeds=seeds,
@@ -119,7 +125,7 @@ def decoupling(setting: Setting) -> Outcome:
 
 
 def ripples(setting: Setting) -> Outcome:
-    """Eq. (12) integrated: what it conserves, its period, its roots; and the decoupled curve of r_kkk."""
+    """Integrate eq. (12) and test its conserved energy and its period; test the decoupled curve of r_kkk."""
     drift, period, turns = 0.0, 0.0, setting.choose(quick=4, paper=40)
     for alpha, c0 in ((0.75, 0.1), (1.0, 0.5), (2.0, 1.3)):
         rest, cycle = c0 / (2 * alpha - 1), 2 * np.pi / c0**0.5
@@ -151,9 +157,8 @@ def ripples(setting: Setting) -> Outcome:
         measured,
         dict.fromkeys(measured, 0.0),
         evidence=(
-            f"d = 23: the printed (1 − e^(−t))/2d misses r′ = 1 − 2dr by up to {wrong:.2g} of 1. H = κ²/2 + (2α − "
-            "1)r − "
-            "c₀ ln r is conserved, so eq. (12) has ripples for ever and none that stabilise."
+            f"d = 23: the printed (1 − e^(−t))/2d violates r′ = 1 − 2dr by up to {wrong:.2g}. H = κ²/2 + (2α − 1)r − "
+            "c₀ ln r is conserved, so the ripples of eq. (12) never die out."
         ),
         figures=(shown,),
     )

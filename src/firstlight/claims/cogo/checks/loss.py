@@ -4,13 +4,13 @@ import numpy as np
 
 from firstlight.claims._claim import Outcome, Setting
 from firstlight.claims.cogo.tolerances import LOSS_ROUNDING, ZERO_LOSS
-from firstlight.groups import parse
+from firstlight.groups import Group, parse
 from firstlight.theories.cogo import Solution, craft, potential_loss, table_loss
 from firstlight.theories.cogo.lemmas import cubic, diagonal, gaussian_solution, loss_terms, quadratic, residuals
 
 
 def loss_from_potentials(setting: Setting) -> Outcome:
-    """Eq. (3) from Fourier coefficients against the loss averaged over all d² pairs, for random weights."""
+    """Compare eq. (3), from Fourier coefficients, with the loss averaged over all d² pairs, for random weights."""
     seeds = setting.seeds_or(range(3))
     names = setting.choose(quick=("Z5", "Z6", "Z7", "Z9", "Z2xZ4"), paper=("Z23", "Z24", "Z5xZ6", "Z2xZ2xZ9"))
     worst = general = uncentred = 0.0
@@ -31,42 +31,44 @@ def loss_from_potentials(setting: Setting) -> Outcome:
         measured,
         {"relative error": 0.0, "relative error with means, general form": 0.0},
         evidence=(
-            "The theorem assumes z_a0 = z_b0 = 0 (eq. 13 sums over k ≠ 0), which gradient flow does not "
-            f"keep: for weights with means eq. (3) is off by up to {uncentred:.0%}, and the general form, in which "
-            "s_amk gains 2 r_m0k and s_bmk gains 2 r_0mk, is exact."
+            "The theorem assumes z_a0 = z_b0 = 0 (eq. 13 sums over k ≠ 0), which gradient flow does not preserve. "
+            f"For weights with means eq. (3) is off by up to {uncentred:.0%}. The general form, in which s_amk gains "
+            "2 r_m0k and s_bmk gains 2 r_0mk, is exact."
         ),
         seeds=seeds,
     )
 
 
-def _weights(group, seed: int, centred: bool):
+def _weights(group: Group, seed: int, centred: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     A, B, V = np.random.default_rng(seed).standard_normal((3, group.order, 4))
     return (A - A.mean(0), B - B.mean(0), V) if centred else (A, B, V)
 
 
-def _relative_error(group, seed: int, *, centred: bool) -> float:
+def _relative_error(group: Group, seed: int, *, centred: bool) -> float:
+    """Return the relative error of eq. (3)."""
     A, B, V = _weights(group, seed, centred)
     exact = _summed_over_pairs(group, A, B, V)
     return abs(_from_potentials(group, A, B, V) - exact) / exact
 
 
-def _general_error(group, seed: int) -> float:
+def _general_error(group: Group, seed: int) -> float:
+    """Return the relative error of the form that also holds for weights with means."""
     A, B, V = _weights(group, seed, centred=False)
     exact = _summed_over_pairs(group, A, B, V)
     solution = Solution.from_weights(np.concatenate([A, B]), V.T, group)
     return max(abs(loss_terms(solution).total - exact), abs(potential_loss(solution) - exact)) / exact
 
 
-def _summed_over_pairs(group, A, B, V) -> float:
-    """E_{g,h} ‖P⊥(o(g, h) − e_{gh})‖² with o = Σ_j v_j (a_j(g) + b_j(h))²; A, B, V are (d, q)."""
+def _summed_over_pairs(group: Group, A: np.ndarray, B: np.ndarray, V: np.ndarray) -> float:
+    """Compute E_{g,h} ‖P⊥(o(g, h) − e_{gh})‖² with o = Σ_j v_j (a_j(g) + b_j(h))²; A, B, V are (d, q)."""
     outputs = (A[:, None] + B[None]) ** 2 @ V.T
     residual = outputs - np.eye(group.order)[group.table]
     residual -= residual.mean(-1, keepdims=True)
     return float((residual**2).sum(-1).mean())
 
 
-def _from_potentials(group, A, B, V) -> float:
-    """Eq. (3) as printed, from all potentials."""
+def _from_potentials(group: Group, A: np.ndarray, B: np.ndarray, V: np.ndarray) -> float:
+    """Compute eq. (3) as printed, from all potentials."""
     solution = Solution.from_weights(np.concatenate([A, B]), V.T, group)
     d, k = group.order, np.arange(group.order)
     r, s = cubic(solution), quadratic(solution).sum(2)
@@ -80,7 +82,7 @@ def _from_potentials(group, A, B, V) -> float:
 
 
 def sufficient_conditions(setting: Setting) -> Outcome:
-    """Solutions that satisfy eq. (4) have zero loss, and no solution has a negative one."""
+    """Check that solutions of eq. (4) have zero loss and that no loss is negative."""
     seeds = setting.seeds_or(range(3))
     names = setting.choose(quick=("Z5", "Z8", "Z2xZ3"), paper=("Z23", "Z24", "Z71", "Z4xZ6"))
     far, loss, bound = 0.0, 0.0, float("inf")
@@ -91,7 +93,7 @@ def sufficient_conditions(setting: Setting) -> Outcome:
             optimizer = craft(group, "F6", seed=seed)
             far = max(far, residuals(optimizer).worst)
             loss = max(loss, table_loss(*optimizer.weights, group))
-            # −4r + 4d|r|² ≥ −1/d: each frequency can take back its share of (d − 1)/d and no more.
+            # −4r + 4d|r|² ≥ −1/d: each frequency can remove at most its share of (d − 1)/d.
             some = gaussian_solution(group, 3, seed)
             slack = loss_terms(some).per_frequency + 1 / group.order
             bound = min(bound, float(slack.min()))

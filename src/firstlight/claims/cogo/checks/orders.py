@@ -1,6 +1,7 @@
-"""How many nodes a frequency takes, by weight decay and by the order of the group (Figure 5)."""
+"""Nodes per frequency, by weight decay and by the order of the group (Figure 5)."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -9,15 +10,18 @@ from firstlight.claims._claim import Outcome, Setting
 from firstlight.records import figure
 from firstlight.sweeps import Sweep, run_sweep
 
+Orders = dict[tuple[str, float], np.ndarray]
+"""Nodes of every frequency, by group and weight decay."""
+
 COLLAPSED = 2
-"""Mean nodes per frequency below which weight decay has won over the loss."""
+"""Mean nodes per frequency below which weight decay has removed the features."""
 
 
-def sweep(setting: Setting):
-    """The runs of Figure 5 as a sweep; `firstlight.sweeps.run_sweep` continues it where it was stopped."""
+def sweep(setting: Setting) -> Sweep:
+    """Build the sweep of Figure 5, which `firstlight.sweeps.run_sweep` can resume."""
     base = {
         "model": {"width": setting.choose(quick=64, paper=512)},
-        # The paper does not say that pairs are held out here, and all of them are ten times cheaper.
+        # The paper does not mention held-out pairs for this figure, and training on all pairs is ten times cheaper.
         "task": {"split": {"fraction": 1.0}},
         "optimizer": {"learning_rate": setting.choose(quick=0.03, paper=0.01)},
         "steps": setting.choose(quick=800, paper=10_000),
@@ -42,9 +46,9 @@ def _seeds(setting: Setting) -> range:
 
 
 def orders_by_decay(setting: Setting) -> Outcome:
-    """The distribution of nodes per frequency over weight decay, for each group."""
+    """Measure the distribution of nodes per frequency over weight decay, for each group."""
     seeds = setting.seeds_or(_seeds(setting))
-    records = [(_name(record), record) for record in _run(setting)]
+    records = [(record.spec.task.group, record) for record in _run(setting)]
     names = list(dict.fromkeys(name for name, _ in records))
     decays = sorted({record.spec.optimizer.weight_decay for _, record in records})
     orders = {
@@ -60,12 +64,13 @@ def orders_by_decay(setting: Setting) -> Outcome:
         for decay in decays
     }
     means = {name: [_mean(orders[name, decay]) for decay in decays] for name in names}
-    kept = {name: [m for m in means[name] if m > COLLAPSED] for name in names}
-    # Once weight decay wins over the loss there are no nodes at all; until then it takes them away one by one.
+    surviving = {name: [m for m in means[name] if m > COLLAPSED] for name in names}
+    # More weight decay removes nodes one by one, until no features are left.
     falling = {
-        name: len(k) > 1 and all(x >= y - 0.25 for x, y in pairwise(k)) and k[0] > k[-1] for name, k in kept.items()
+        name: len(k) > 1 and all(x >= y - 0.25 for x, y in pairwise(k)) and k[0] > k[-1]
+        for name, k in surviving.items()
     }
-    pooled = np.concatenate([np.zeros(0), *(found for found in orders.values() if _mean(found) > COLLAPSED)])
+    pooled = np.concatenate([np.zeros(0), *(numbers for numbers in orders.values() if _mean(numbers) > COLLAPSED)])
     near = _mean((pooled >= 4) & (pooled <= 6))
     collapsed = setting.scale == "paper" or all(means[name][-1] < COLLAPSED for name in names)
     measured = {
@@ -84,46 +89,37 @@ def orders_by_decay(setting: Setting) -> Outcome:
         {"more decay, fewer nodes": dict.fromkeys(names, True)},
         evidence=setting.choose(
             quick="Here q = 64, 800 epochs at rate 0.03 with cosine decay, and weight decay up to collapse.",
-            paper="Trained on all pairs; the paper does not say whether some are held out in this figure.",
+            paper="Trained on all pairs; the paper does not say whether this figure holds out pairs.",
         ),
         figures=(figure.panels(panels, columns=3, title=title, caption=f"{len(seeds)} seeds each."),) if panels else (),
         seeds=seeds,
     )
 
 
-def _run(setting: Setting):
-    """The records of the sweep: in this process at quick scale, by the sweep engine and with a store otherwise."""
+def _run(setting: Setting) -> list[Any]:
+    """Run the sweep: in this process at quick scale, by the sweep engine with a store at paper scale."""
     if setting.scale == "quick":
-        outcomes = runs.compute(sweep(setting).expand(), progress=_teller(setting), keep_weights=False)
+        report = lambda moment: setting.progress(moment.done / moment.total, "training")  # noqa: E731
+        outcomes = runs.compute(sweep(setting).expand(), progress=report, keep_weights=False)
         return [outcome.record for outcome in outcomes]
-    done = run_sweep(sweep(setting), setting.work / "cogo-figure-5.sqlite", progress=_sweep_teller(setting))
-    return [record for record in done.records if record is not None]
+    report = lambda moment: setting.progress(moment.done / moment.total, "sweep")  # noqa: E731
+    result = run_sweep(sweep(setting), setting.work / "cogo-figure-5.sqlite", progress=report)
+    return [record for record in result.records if record is not None]
 
 
-def _name(record) -> str:
-    return record.spec.task.group
-
-
-def _teller(setting: Setting):
-    return lambda moment: setting.progress(moment.done / moment.total, "training")
-
-
-def _sweep_teller(setting: Setting):
-    return lambda moment: setting.progress(moment.done / moment.total, "sweep")
-
-
-def _mean(values) -> float:
-    """The mean, 0 of nothing."""
+def _mean(values: np.ndarray) -> float:
+    """Return the mean, or 0 for an empty array."""
     return float(values.mean()) if len(values) else 0.0
 
 
-def _share(orders, name: str, decays, order: int) -> float:
-    found = [orders[name, decay] for decay in decays if _mean(orders[name, decay]) > COLLAPSED]
-    return _mean(np.concatenate([np.zeros(0), *found]) == order)
+def _share(orders: Orders, name: str, decays: list[float], order: int) -> float:
+    """Return the share of frequencies with `order` nodes, over the decays without collapse."""
+    numbers = [orders[name, decay] for decay in decays if _mean(orders[name, decay]) > COLLAPSED]
+    return _mean(np.concatenate([np.zeros(0), *numbers]) == order)
 
 
-def _panel(name: str, decays, orders):
-    most = max(int(found.max(initial=0)) for key, found in orders.items() if key[0] == name)
+def _panel(name: str, decays: list[float], orders: Orders) -> figure.FigureData:
+    most = max(int(numbers.max(initial=0)) for key, numbers in orders.items() if key[0] == name)
     shares = np.array([[_mean(orders[name, decay] == n) for n in range(most + 1)] for decay in decays])
     return figure.heatmap(
         shares,

@@ -1,1 +1,1 @@
-"""The checks behind the claims between two papers, one module per topic."""
+"""Checks of the claims between two papers, one module per topic."""

@@ -1,6 +1,8 @@
-"""Where the isolated first layer meets FACT's fixed points and Li₂'s ridge solution."""
+"""The isolated first layer compared with FACT's fixed points and Li₂'s ridge solution."""
 
 import functools
+from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -13,12 +15,12 @@ from firstlight.claims.cross.tolerances import ISOLATED_IDENTITY
 from firstlight.theories import manifold
 
 NEAR = 1e-2
-"""Velocity over ‖W‖ below which Newton steps finish what quasi-Newton began; above it no fixed point is near."""
+"""Velocity over ‖W‖ below which a fixed point is near, so that Newton steps converge to it."""
 
 
 def fact_at_fixed_point(setting: Setting) -> Outcome:
-    """WWᵀ against FACT = −(1/λ_F) Xᵀ δ Wᵀ at stationary points of the isolated cost, for two candidates λ_F."""
-    # From seed 0 no fixed point is reached at λ = 0; the larger scale tells how many do.
+    """Compare WWᵀ with FACT = −(1/λ_F) Xᵀ δ Wᵀ at stationary points of the isolated cost, for two candidates λ_F."""
+    # Seed 0 reaches no fixed point at λ = 0; the paper scale counts the seeds that do.
     seeds = setting.seeds_or(setting.choose(quick=(1,), paper=range(4)))
     right, wrong, limit, left, ends = 0.0, float("inf"), 0.0, 0.0, []
     for i, seed in enumerate(seeds):
@@ -40,40 +42,40 @@ def fact_at_fixed_point(setting: Setting) -> Outcome:
                 fact = -X.T @ delta @ W.T
                 right = max(right, float(np.linalg.norm(nfm - fact / (2 * lam)) / size))
                 wrong = min(wrong, float(np.linalg.norm(nfm - fact / lam) / size))
-    found = ends.count(0.0)
+    converged = ends.count(0.0)
     measured = {
         "relative residual, λ_FACT = 2λ": right,
         "relative residual, λ_FACT = λ": wrong,
         "relative residual with (AYYᵀAH) ∘ σ′, λ = 0 too": limit,
         "largest velocity left, relative": left,
-        "starts that reach a fixed point at λ = 0": found,
+        "starts that reach a fixed point at λ = 0": converged,
         "condition of HHᵀ where the others are at the end": [end for end in ends if end],
     }
-    holds = max(right, limit, left) <= ISOLATED_IDENTITY and wrong > 0.5 and found > 0
+    holds = max(right, limit, left) <= ISOLATED_IDENTITY and wrong > 0.5 and converged > 0
     return Outcome(
         "holds" if holds else "fails",
         measured,
         {"relative residual, λ_FACT = 2λ": 0.0, "relative residual with (AYYᵀAH) ∘ σ′, λ = 0 too": 0.0},
         evidence=(
-            "FACT decays with (λ_FACT/2)‖θ‖², the isolated cost with λ‖θ‖². At λ = 0 the residual of the fit is zero, "
-            "and −δ/2λ = (AYYᵀAH) ∘ σ′ takes its place. There is a fixed point there only where H keeps its full row "
-            f"rank down to the least norm: from {found} of {len(ends)} starts here; from the others the norm falls "
-            "towards a point at which HHᵀ is singular and eq. 21 is not defined."
+            "FACT has the penalty (λ_FACT/2)‖θ‖², the isolated cost λ‖θ‖². At λ = 0 the residual of the fit is zero, "
+            "and (AYYᵀAH) ∘ σ′ replaces −δ/2λ. At λ = 0 a fixed point exists only if H has full row rank at the least "
+            f"norm: {converged} of {len(ends)} starts converge to one. From the other starts the norm falls towards a "
+            "point at which HHᵀ is singular and eq. 21 is undefined."
         ),
         seeds=seeds,
     )
 
 
-def _fixed_point(setting: Setting, seed: int, lam: float):
-    """X, W, H, V, B = AY, Y at a minimum of the isolated cost, and the velocity left over ‖W‖."""
-    # Larger problems have no fixed point at λ = 0 that any start was seen to reach.
+def _fixed_point(setting: Setting, seed: int, lam: float) -> tuple[Any, ...]:
+    """Return X, W, H, V, B = AY, Y at a minimum of the isolated cost, and the remaining velocity over ‖W‖."""
+    # In larger problems no start reached a fixed point at λ = 0.
     p, K = setting.choose(quick=(5, 16), paper=(7, 32) if lam > 0 else (5, 16))
     split = tasks.group_task(f"Z{p}", encoding="summed").split(fraction=0.8, seed=seed)
     problem = manifold.isolate(split, "tanh", lam=lam)
     X, Y = problem.inputs.dense(), np.asarray(problem.Y, np.float64)
 
     def parts(W):
-        """H, B = AY and −∇𝓡/2λ, for real and complex W."""
+        """Return H, B = AY and −∇𝓡/2λ, for real and complex W."""
         H = np.tanh(X @ W)
         B = np.linalg.solve(H @ H.mT + lam * np.eye(len(X)), Y)
         return H, B, X.T @ ((B @ (B.mT @ H)) * (1 - H**2)) - W
@@ -87,7 +89,7 @@ def _fixed_point(setting: Setting, seed: int, lam: float):
     start = np.random.default_rng(seed).standard_normal(p * K)
     W = minimize(value_and_slope, start, jac=True, method="L-BFGS-B", options=options).x.reshape(p, K)
     for _ in range(5 if np.linalg.norm(parts(W)[2]) < NEAR * np.linalg.norm(W) else 0):
-        # Newton, with the Jacobian by complex steps, from where quasi-Newton stalls in rounding.
+        # Quasi-Newton stalls at rounding level; Newton steps with a complex-step Jacobian converge further.
         h, basis = 1e-30, np.eye(p * K).reshape(-1, p, K)
         J = parts(W + 1j * h * basis)[2].imag.reshape(p * K, p * K).T / h
         W = W - np.linalg.solve(J, parts(W)[2].ravel()).reshape(p, K)
@@ -96,14 +98,14 @@ def _fixed_point(setting: Setting, seed: int, lam: float):
     return X, W, H, V, B, Y, float(np.linalg.norm(moved) / np.linalg.norm(W))
 
 
-def _isolated(problem, W):
-    """V = φ(W), B = AY and eq. 21's velocity as the theory computes them, in float64."""
+def _isolated(problem: manifold.Isolated, W: np.ndarray) -> list[np.ndarray]:
+    """Return V = φ(W), B = AY and the velocity of eq. 21, as the theory computes them, in float64."""
     with jax.enable_x64(True):
         return [np.asarray(part) for part in _compiled()(problem, jax.numpy.asarray(W))]
 
 
 @functools.cache
-def _compiled():
+def _compiled() -> Callable[..., Any]:
     def parts(problem, W):
         H = problem.activation(problem.inputs.project(W))
         return manifold.output_layer(problem, W)[0], manifold.lemmas.dual(problem, H), manifold.velocity(problem, W)
@@ -112,7 +114,7 @@ def _compiled():
 
 
 def ridge_against_isolated(setting: Setting) -> Outcome:
-    """V_ridge and G_F of Li₂ against φ(W) and the driving term of eq. 21, along one run of the isolated dynamics."""
+    """Compare V_ridge and G_F of Li₂ with φ(W) and the driving term of eq. 21 along a run of the isolated dynamics."""
     seed, lam = setting.seeds_or((0,))[0], 1e-2
     p, K, steps = setting.choose(quick=(11, 80, 200), paper=(37, 512, 1000))
     split = tasks.group_task(f"Z{p}", encoding="summed").split(fraction=0.7, seed=seed)
@@ -147,9 +149,9 @@ def ridge_against_isolated(setting: Setting) -> Outcome:
         measured,
         dict.fromkeys(errors, 0.0),
         evidence=(
-            "With η = λ and an unpenalised output bias in place of P₁⊥ the two theories have the same second "
-            "layer, and the driving term of eq. 21 is Li₂'s G_F over η: what Li₂ reads as vanishing like η is, per "
-            "unit of decay, what moves the first layer here."
+            "With η = λ and an unpenalised output bias in place of P₁⊥ the two theories have the same second layer. "
+            "The driving term of eq. 21 is Li₂'s G_F divided by η. In Li₂ G_F vanishes like η; divided by the decay, "
+            "the same term moves the first layer here."
         ),
         seeds=(seed,),
     )

@@ -1,1 +1,1 @@
-"""The checks behind the claims of Li₂, one module per topic."""
+"""Checks of the Li₂ claims, one module per topic."""

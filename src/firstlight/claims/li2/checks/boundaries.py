@@ -1,4 +1,4 @@
-"""Where training turns from memorising to generalising, beside the boundaries of the energies (Figures 3, 4 and 8)."""
+"""The data fraction at which training generalises, beside the boundaries of the energies (Figures 3, 4 and 8)."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 from firstlight import groups, runs
 from firstlight.claims._claim import Outcome, Setting
 from firstlight.records import ClaimVerdict, figure
-from firstlight.sweeps import SweepResult, run_sweep, sweep_from_mapping
+from firstlight.sweeps import Sweep, SweepResult, run_sweep, sweep_from_mapping
 from firstlight.theories import li2
 
 PRIMES = ("Z23", "Z31", "Z43", "Z53", "Z71", "Z89", "Z101", "Z127")
@@ -18,21 +18,32 @@ MULTIPLES = (1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.75, 5.5)
 """Data fractions of the paper scale, in units of ln M / M."""
 
 
+Boundaries = dict[str, dict[str, float]]
+"""p₅₀ by group and by kind of boundary."""
+
 _LEFT_OUT = {
     "quick": (
-        " One small group at two fractions makes no law, so this decides nothing at the quick scale; nor does every "
-        "group agree: A4 at 3.4 ln M / M did not generalise in any of 4 seeds within 600 epochs (test accuracy 0.47)."
+        " One small group at two fractions does not establish a law, so the quick scale cannot confirm it. Not every "
+        "group agrees: A4 at 3.4 ln M / M did not generalise in any of 4 seeds within 600 epochs (test accuracy 0.47)."
     ),
     "paper": "",
 }
 
 
 def _verdict(setting: Setting, holds: bool) -> ClaimVerdict:
-    """What a sweep says: at the quick scale it can contradict, not confirm."""
+    """Return the verdict of a sweep. The quick scale can contradict the claim but not confirm it."""
     return ("inconclusive" if setting.scale == "quick" else "holds") if holds else "fails"
 
 
-def _sweep(points: list, rates: tuple[float, ...], width: int, decay: float, steps: int, seeds):
+def _sweep(
+    points: list[dict[str, Any]],
+    rates: tuple[float, ...],
+    width: int,
+    decay: float,
+    steps: int,
+    seeds: tuple[int, ...],
+) -> Sweep:
+    """Build the sweep over points, learning rates and seeds."""
     base = {
         "model": {"width": width},
         "optimizer": {"weight_decay": decay},
@@ -44,46 +55,47 @@ def _sweep(points: list, rates: tuple[float, ...], width: int, decay: float, ste
     return sweep_from_mapping({"base": base, "points": points, "grid": grid, "seeds": list(seeds)})
 
 
-def _run(setting: Setting, sweep: Any, name: str) -> Any:
-    """The frame of the sweep; at paper scale it is kept in a store and goes on where it was."""
+def _run(setting: Setting, sweep: Sweep, name: str) -> Any:
+    """Run the sweep and return its data frame. At paper scale runs go into a store, from which the sweep resumes."""
     if setting.scale == "quick":
         specs = tuple(sweep.expand())
         outcomes = runs.compute(specs, progress="off", keep_weights=False)
         frame = SweepResult(sweep, specs, tuple(outcome.record for outcome in outcomes)).frame
     else:
-        tell = lambda moment: setting.progress(0.9 * moment.done / max(moment.total, 1), "training")  # noqa: E731
-        frame = run_sweep(sweep, setting.work / f"{name}.sqlite", progress=tell).frame
+        report = lambda moment: setting.progress(0.9 * moment.done / max(moment.total, 1), "training")  # noqa: E731
+        frame = run_sweep(sweep, setting.work / f"{name}.sqlite", progress=report).frame
     frame = frame.rename(columns={"task.group": "group", "task.split.fraction": "fraction"})
     return frame.assign(rate=frame["optimizer.learning_rate"], generalises=frame["generalised_at"].notna())
 
 
-def _points(names, multiples) -> list[dict]:
-    found = []
+def _points(names: tuple[str, ...], multiples: tuple[float, ...]) -> list[dict[str, Any]]:
+    """Return group and data fraction of every point of a sweep. Fractions are multiples of ln M / M."""
+    points = []
     for name in names:
         M = groups.parse(name).order
         fractions = [round(float(c * np.log(M) / M), 4) for c in multiples]
-        found += [{"task.group": name, "task.split.fraction": p} for p in fractions if p < 0.96]
-    return found
+        points += [{"task.group": name, "task.split.fraction": p} for p in fractions if p < 0.96]
+    return points
 
 
-def _trained(frame: Any, name: str) -> tuple:
-    """Fractions and the share of seeds that generalise at each."""
+def _trained(frame: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the data fractions and the share of seeds that generalise at each."""
     rows = frame[frame["group"] == name].groupby("fraction")["generalises"].mean()
     return rows.index.to_numpy(float), rows.to_numpy(float)
 
 
-def _middle(fractions, rates) -> float:
-    """The fraction at which half of the seeds generalise; the nearest end where the sweep does not reach it."""
-    found = li2.lemmas.half_point(fractions, rates)
-    if np.isfinite(found):
-        return found
+def _middle(fractions: np.ndarray, rates: np.ndarray) -> float:
+    """Return the fraction at which half of the seeds generalise, or the nearest end of the sweep."""
+    middle = li2.lemmas.half_point(fractions, rates)
+    if np.isfinite(middle):
+        return middle
     return float(fractions[0] if rates.mean() >= 0.5 else fractions[-1])
 
 
-def _boundaries(setting: Setting, frame, names) -> dict[str, dict[str, float]]:
-    """p₅₀ of training, of the plain and of the residualised energy, for each group."""
+def _boundaries(setting: Setting, frame: Any, names: tuple[str, ...]) -> Boundaries:
+    """Return p₅₀ of training, of the plain and of the residualised energy, for each group."""
     draws, nodes, evaluations = setting.choose(quick=((0,), 6, 5), paper=(tuple(range(5)), 12, 8))
-    found = {}
+    boundaries = {}
     for done, name in enumerate(names):
         setting.progress(0.9 + 0.1 * done / len(names), f"energies of {name}")
         group = groups.parse(name)
@@ -91,15 +103,15 @@ def _boundaries(setting: Setting, frame, names) -> dict[str, dict[str, float]]:
             label: float(np.mean(li2.lemmas.locate_boundary(group, draws, residualised, nodes, evaluations)))
             for label, residualised in (("plain energy", False), ("residualised energy", True))
         }
-        found[name] = {"trained networks": _middle(*_trained(frame, name))} | energies
-    return found
+        boundaries[name] = {"trained networks": _middle(*_trained(frame, name))} | energies
+    return boundaries
 
 
-def _boundary_figure(found, title: str):
-    orders = {name: groups.parse(name).order for name in found}
-    names = sorted(found, key=orders.__getitem__)
+def _boundary_figure(boundaries: Boundaries, title: str) -> figure.FigureData:
+    orders = {name: groups.parse(name).order for name in boundaries}
+    names = sorted(boundaries, key=orders.__getitem__)
     M = np.array([orders[name] for name in names], float)
-    series = [figure.Series(label, M, [found[name][label] for name in names]) for label in found[names[0]]]
+    series = [figure.Series(label, M, [boundaries[name][label] for name in names]) for label in boundaries[names[0]]]
     line = np.geomspace(M.min() * 0.9, M.max() * 1.1, 60)
     theory = figure.Series("2.7482 ln M / M", line, li2.lemmas.released_boundary(line))
     x, y = figure.Axis("order of the group M", scale="log"), figure.Axis("data fraction at the boundary", scale="log")
@@ -107,70 +119,71 @@ def _boundary_figure(found, title: str):
     return figure.scatter(series, x=x, y=y, title=title, caption=caption, fits=[theory])
 
 
-def _drifts(found) -> dict[str, float]:
-    """The exponent of M in n/(M ln M) for each boundary; 0 is the law of Theorem 4."""
-    M = np.array([groups.parse(name).order for name in found], float)
-    labels = next(iter(found.values()))
+def _drifts(boundaries: Boundaries) -> dict[str, float]:
+    """Return the exponent of M in n/(M ln M) for each boundary; Theorem 4 says 0."""
+    M = np.array([groups.parse(name).order for name in boundaries], float)
+    labels = next(iter(boundaries.values()))
     if len(set(M)) < 3:
         return {}
     return {
-        label: li2.lemmas.fit_boundary(M, np.array([row[label] for row in found.values()])).drift for label in labels
+        label: li2.lemmas.fit_boundary(M, np.array([row[label] for row in boundaries.values()])).drift
+        for label in labels
     }
 
 
-def _law(setting: Setting, names, name: str, title: str) -> Outcome:
-    """Sweep data fractions in units of ln M / M for each group: the same multiples must separate failure from success.
+def _law(setting: Setting, names: tuple[str, ...], name: str, title: str) -> Outcome:
+    """Sweep data fractions in units of ln M / M; the same multiples must separate failure from success in each group.
 
-    With three groups or more the law of the trained networks is compared with those of the two energies.
+    With three groups or more, compare the law of the trained networks with the laws of the two energies.
     """
     multiples = setting.choose(quick=(1.8, 3.4), paper=MULTIPLES)
     width, rate, decay, steps = setting.choose(quick=(128, 1e-2, 1e-3, 600), paper=(2048, 5e-4, 2e-4, 3000))
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=20)))
     sweep = _sweep(_points(names, multiples), (rate,), width, decay, steps, seeds)
     frame = _run(setting, sweep, name)
-    found = _boundaries(setting, frame, names)
+    boundaries = _boundaries(setting, frame, names)
     ends = {group: _trained(frame, group)[1] for group in names}
     parts = {
         "memorises below": all(rates[0] < 0.5 for rates in ends.values()),
         "generalises above": all(rates[-1] >= 0.5 for rates in ends.values()),
     }
-    drifts = _drifts(found)
+    drifts = _drifts(boundaries)
     if drifts:
         apart = {label: abs(drifts["trained networks"] - drift) for label, drift in drifts.items()}
         parts["nearer to the residualised energy's law"] = apart["residualised energy"] < apart["plain energy"]
     return Outcome(
         _verdict(setting, all(parts.values())),
-        parts | {"boundaries": found, "exponent of M in n/(M ln M)": drifts},
+        parts | {"boundaries": boundaries, "exponent of M in n/(M ln M)": drifts},
         dict.fromkeys(parts, True),
         evidence=(
             f"Fractions from {multiples[0]} to {multiples[-1]} ln M / M, Adam with rate {rate}, decay {decay}, "
             f"K = {width}, {len(seeds)} seeds. The same multiples of ln M / M separate failures from "
             f"successes.{_LEFT_OUT[setting.scale]}"
         ),
-        figures=(_rates_figure(frame, names), _boundary_figure(found, title)),
+        figures=(_rates_figure(frame, names), _boundary_figure(boundaries, title)),
         seeds=seeds,
     )
 
 
-def _rates_figure(frame, names):
+def _rates_figure(frame: Any, names: tuple[str, ...]) -> figure.FigureData:
     series = [figure.Series(name, *_trained(frame, name)) for name in names]
     return figure.curves(series, x="data fraction", y="share of seeds that generalise", title="Memorise or generalise")
 
 
 def cyclic_groups(setting: Setting) -> Outcome:
-    """Figure 4: cyclic groups of prime and of composite order."""
+    """Check Figure 4: cyclic groups of prime and of composite order."""
     names = setting.choose(quick=("Z17",), paper=PRIMES + COMPOSITES)
     return _law(setting, names, "li2-figure-4", "Cyclic groups")
 
 
 def other_groups(setting: Setting) -> Outcome:
-    """Figure 8: product groups, and non-Abelian groups up to order 60 which the paper does not show."""
+    """Check Figure 8: product groups, and non-Abelian groups up to order 60, which the paper does not show."""
     names = setting.choose(quick=("D5",), paper=PRODUCTS + NON_ABELIAN)
     return _law(setting, names, "li2-figure-8", "Product and non-Abelian groups")
 
 
 def learning_rates(setting: Setting) -> Outcome:
-    """Figure 3: test accuracy against the data fraction for several learning rates."""
+    """Check Figure 3: test accuracy against the data fraction for several learning rates."""
     names, multiples = setting.choose(quick=(("Z17",), (2.52, 3.4)), paper=(("Z23", "Z71", "Z127"), MULTIPLES))
     rates = setting.choose(quick=(1e-2, 1e-1), paper=(5e-4, 1e-3, 2e-3, 5e-3, 1e-2))
     width, decay, steps = setting.choose(quick=(128, 1e-3, 600), paper=(1024, 2e-4, 3000))
@@ -197,8 +210,8 @@ def learning_rates(setting: Setting) -> Outcome:
         parts | {"test accuracy": {f"{g}, p = {p}, rate {r:g}": float(v) for (g, p, r), v in reached.items()}},
         dict.fromkeys(parts, True),
         evidence=(
-            f"K = {width}, decay {decay}, {steps} epochs, Adam; mean over {len(seeds)} seeds. Compared is the test "
-            f"accuracy at the end, not the share of runs that generalise.{_NEAR[setting.scale]}"
+            f"K = {width}, decay {decay}, {steps} epochs, Adam; mean over {len(seeds)} seeds. The check compares the "
+            f"final test accuracy, not the share of runs that generalise.{_NEAR[setting.scale]}"
         ),
         figures=(figure.panels(panels, columns=3, title="Near the boundary a small learning rate helps"),),
         seeds=seeds,
@@ -207,9 +220,9 @@ def learning_rates(setting: Setting) -> Outcome:
 
 _NEAR = {
     "quick": (
-        " On Z17 with 42 % no run generalises at either rate. Away from the boundary no effect of the rate was seen "
-        "(Z17 with 55 %, Z23 with 45 %), and on Z23 with 37 % it was not monotone: 3, 5 and 1 of 6 seeds generalised "
-        "within 2000 epochs at rates 0.002, 0.01 and 0.05."
+        " On Z17 with 42 % no run generalises at either rate. Away from the boundary the rate had no effect (Z17 with "
+        "55 %, Z23 with 45 %). On Z23 with 37 % the effect was not monotone: 3, 5 and 1 of 6 seeds generalised within "
+        "2000 epochs at rates 0.002, 0.01 and 0.05."
     ),
     "paper": "",
 }

@@ -1,4 +1,4 @@
-"""How many samples keep the maxima of the energy (Theorem 4): two energies, measured and fitted."""
+"""Number of samples that preserve the maxima of the energy (Theorem 4), for two energies."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ _ENERGIES = {"plain energy": False, "residualised energy": True}
 
 
 def survival_boundary(setting: Setting) -> Outcome:
-    """p₅₀ of both energies for cyclic groups, fitted against M, and by dimension of the irrep for other groups."""
+    """Measure p₅₀ of both energies: against M for cyclic groups, against the irrep's dimension for other groups."""
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=10)))
     orders = np.array(setting.choose(quick=(11, 23), paper=(11, 17, 23, 31, 41, 61, 101, 127)))
     evaluations, nodes = setting.choose(quick=(5, 6), paper=(9, 12))
@@ -20,11 +20,11 @@ def survival_boundary(setting: Setting) -> Outcome:
     for i, M in enumerate(orders):
         for label, residualised in _ENERGIES.items():
             setting.progress(0.7 * i / len(orders), f"Z{M}, {label}")
-            found = li2.lemmas.locate_boundary(groups.cyclic(int(M)), seeds, residualised, nodes, evaluations)
-            p50.setdefault(label, []).append(found)
+            boundaries = li2.lemmas.locate_boundary(groups.cyclic(int(M)), seeds, residualised, nodes, evaluations)
+            p50.setdefault(label, []).append(boundaries)
     each = np.repeat(orders, len(seeds))
     fits = {label: li2.lemmas.fit_boundary(each, np.concatenate(p)) for label, p in p50.items()}
-    p50 = {label: [float(np.exp(np.log(found).mean())) for found in p] for label, p in p50.items()}
+    p50 = {label: [float(np.exp(np.log(by_seed).mean())) for by_seed in p] for label, p in p50.items()}
     c = {label: np.array(p) * orders / np.log(orders) for label, p in p50.items()}
     by_dim = {}
     multiples = setting.choose(quick=(1.7, 2.2, 2.8, 3.4), paper=(1.2, 1.5, 1.8, 2.1, 2.4, 2.8, 3.2, 3.7, 4.3, 5.0))
@@ -48,10 +48,10 @@ def survival_boundary(setting: Setting) -> Outcome:
         {"power of M in n/(M ln M)": 0.0, "n/(M ln M) by dimension": "∝ d² as printed"},
         evidence=(
             f"n/(M ln M) of the plain energy grows from {first[0]:.2f} at M = {orders[0]} to {last[0]:.2f} at "
-            f"M = {orders[-1]}, n ∝ M^{plain.power:.2f}; residualised it goes from {first[1]:.2f} to {last[1]:.2f}. "
-            "Between irreps of different dimension it changes by "
+            f"M = {orders[-1]}, n ∝ M^{plain.power:.2f}; of the residualised energy from {first[1]:.2f} to "
+            f"{last[1]:.2f}. Between the smallest and the largest dimension of an irrep n/(M ln M) changes by a factor "
             + ", ".join(f"{ratio:.2f} ({name})" for name, ratio in largest.items())
-            + ", where d² would be "
+            + ", where the law d² would give "
             + ", ".join(f"{(max(c) / min(c)) ** 2:.1f}" for c in by_dim.values())
             + "."
         ),
@@ -60,8 +60,8 @@ def survival_boundary(setting: Setting) -> Outcome:
     )
 
 
-def _by_dimension(name: str, multiples: tuple[float, ...], seeds) -> dict[int, float]:
-    """c = p₅₀ M / ln M of the residualised energy for every dimension of a non-trivial irrep."""
+def _by_dimension(name: str, multiples: tuple[float, ...], seeds: tuple[int, ...]) -> dict[int, float]:
+    """Return c = p₅₀ M / ln M of the residualised energy for every dimension of a non-trivial irrep."""
     group = groups.parse(name)
     M = group.order
     fractions = np.array(multiples) * np.log(M) / M
@@ -71,12 +71,12 @@ def _by_dimension(name: str, multiples: tuple[float, ...], seeds) -> dict[int, f
 
 
 def _no_square(by_dim: dict[str, dict[int, float]]) -> bool:
-    """Whether c rises with d by less than half of d², in the logarithm, in every group."""
+    """Check that log c rises with d by less than half of log d², in every group."""
     pairs = [(c[max(c)] / c[min(c)], max(c) / min(c)) for c in by_dim.values() if len(c) > 1]
     return bool(pairs) and all(np.log(ratio) < 0.5 * np.log(d**2) for ratio, d in pairs)
 
 
-def _boundary_figure(orders, p50):
+def _boundary_figure(orders: np.ndarray, p50: dict[str, list[float]]) -> figure.FigureData:
     series = [figure.Series(label, orders, p) for label, p in p50.items()]
     M = np.geomspace(orders[0], orders[-1], 50)
     series.append(figure.Series("2.7482 ln M / M, released code", M, li2.lemmas.released_boundary(M), style="dashed"))

@@ -1,4 +1,6 @@
-"""Deeper architectures: how the gradient reaches lower layers (Section 7)."""
+"""Deeper architectures: the gradient at lower layers (Section 7)."""
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -9,9 +11,11 @@ from firstlight.records import figure
 from firstlight.theories import li2
 from firstlight.theories.li2._deep import cosine
 
+Function = Callable[[np.ndarray], np.ndarray]
+
 
 def propagation(setting: Setting) -> Outcome:
-    """(G_L ∘ σ′)W_Lᵀ against eq. 12 and against the wide limit; the signal at the lowest layer against depth."""
+    """Compare (G_L ∘ σ′)W_Lᵀ with eq. 12 and with the wide limit; measure the lowest layer's signal against depth."""
     M, width, fan, depths = setting.choose(
         quick=(7, 48, 60_000, (1, 2, 3, 4)), paper=(23, 512, 400_000, (1, 2, 3, 4, 6))
     )
@@ -54,7 +58,7 @@ def propagation(setting: Setting) -> Outcome:
         parts | {f"cosine: {name}": value for name, value in cosines.items()},
         dict.fromkeys(parts, True),
         evidence=(
-            "Gates differ from node to node, so no D_L on the left gives G_{L−1} = (G_L ∘ σ′)W_Lᵀ: for a wide relu "
+            "Gates differ from node to node, so no D_L on the left gives G_{L−1} = (G_L ∘ σ′)W_Lᵀ. For a wide relu "
             f"layer the cosine is {cosines['eq. 12 with mean gates']:.4f} for eq. 12 with mean gates, "
             f"{cosines['ỸỸᵀF']:.4f} for ỸỸᵀF and {cosines['limit with Θ₀ and Θ₂']:.4f} for the limit with Θ₀ and Θ₂."
         ),
@@ -63,8 +67,10 @@ def propagation(setting: Setting) -> Outcome:
     )
 
 
-def _wide(F, Y, fan: int, relu, slope, random):
-    """(ỸỸᵀσ(FW) ∘ σ′(FW))Wᵀ and eq. 12 with mean gates, summed over blocks of random nodes."""
+def _wide(
+    F: np.ndarray, Y: np.ndarray, fan: int, relu: Function, slope: Function, random: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Compute (ỸỸᵀσ(FW) ∘ σ′(FW))Wᵀ and eq. 12 with mean gates, summed over blocks of random nodes."""
     centred = Y - Y.mean(0)
     exact, gates, block = 0.0, 0.0, 4000
     for _ in range(fan // block):
@@ -75,15 +81,17 @@ def _wide(F, Y, fan: int, relu, slope, random):
     return np.asarray(exact), np.asarray(gates)
 
 
-def _signal(X, Y, width: int, layers: int, residual: bool, seeds) -> list[float]:
-    """cos(G₁, ỸỸᵀF₁) at random weights, with G_L = ỸỸᵀF_L."""
+def _signal(
+    X: np.ndarray, Y: np.ndarray, width: int, layers: int, residual: bool, seeds: tuple[int, ...]
+) -> list[float]:
+    """Compute cos(G₁, ỸỸᵀF₁) at random weights, with G_L = ỸỸᵀF_L, for each seed."""
     relu, slope = (lambda x: np.maximum(x, 0.0)), (lambda x: (x > 0).astype(float))
-    centred, found = Y - Y.mean(0), []
+    centred, cosines = Y - Y.mean(0), []
     for seed in seeds:
         random = np.random.default_rng(seed)
         shapes = [(X.shape[1], width)] + [(width, width)] * (layers - 1)
         weights = [random.normal(size=shape) * np.sqrt(2 / shape[0]) for shape in shapes]
         F, H = li2.lemmas.forward(X, weights, relu, residual=residual)
         G = li2.lemmas.backward(centred @ (centred.T @ F[-1]), H, weights, slope, residual=residual)
-        found.append(li2.lemmas.label_signal(G[0], F[0], Y))
-    return found
+        cosines.append(li2.lemmas.label_signal(G[0], F[0], Y))
+    return cosines

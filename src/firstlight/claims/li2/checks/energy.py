@@ -13,7 +13,7 @@ _ACTIVATIONS = ("quadratic", "poly(1,0.5)", "relu", "silu", "tanh")
 
 
 def gradient_of_energy(setting: Setting) -> Outcome:
-    """The flow of eq. 7 against the derivative of E taken automatically, on whole and on sampled tables."""
+    """Compare the flow of eq. 7 with the automatic derivative of E, on whole and on sampled tables."""
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=15)))
     names = setting.choose(quick=("S3",), paper=("Z71", "S4", "A5"))
     with jax.enable_x64(True):
@@ -23,28 +23,28 @@ def gradient_of_energy(setting: Setting) -> Outcome:
 
 
 def _flow_error(sigma: str, name: str, seeds: tuple[int, ...]) -> float:
-    """The largest ‖∇E(w) − XᵀDỸỸᵀσ(Xw)‖ / ‖∇E(w)‖ over random w, on the whole table and on 40 % of it."""
+    """Return the largest ‖∇E(w) − XᵀDỸỸᵀσ(Xw)‖ / ‖∇E(w)‖ over random w, on the whole table and on 40 % of it."""
     group = groups.parse(name)
     task = tasks.group_task(group)
     W = np.stack([np.random.default_rng(seed).standard_normal(2 * group.order) for seed in seeds], axis=1)
     errors = []
     for rows in (None, task.split(fraction=0.4, seed=seeds[0]).train):
-        # Nodes do not share an energy, so the gradient of the sum holds that of each.
+        # Each node has its own energy, so the gradient of the sum contains the gradient of each.
         gradient = np.asarray(jax.grad(lambda W, rows=rows: _dense_energy(W, task, sigma, rows).sum())(W))
         flow = features.energy_gradient(W, group, sigma, rows=rows)
         errors += list(np.linalg.norm(gradient - flow, axis=0) / np.linalg.norm(gradient, axis=0))
     return float(max(errors))
 
 
-def _dense_energy(W, task, sigma: str, rows):
-    """E(w) = ½‖Ỹᵀσ(Xw)‖² of every column of W as it is written, with X (n, 2M) and Y (n, M) in full."""
+def _dense_energy(W: jax.Array, task: tasks.Task, sigma: str, rows: np.ndarray | None) -> jax.Array:
+    """Compute E(w) = ½‖Ỹᵀσ(Xw)‖² for every column of W by its definition, with dense X (n, 2M) and Y (n, M)."""
     chosen = slice(None) if rows is None else rows
     X, Y = task.inputs.dense()[chosen], np.eye(task.outputs)[task.targets[chosen]]
     return 0.5 * jnp.sum(((Y - Y.mean(0)).T @ activation(sigma)(X @ W)) ** 2, axis=0)
 
 
 def maxima_for_modular_addition(setting: Setting) -> Outcome:
-    """Ascents of E on the unit sphere from random starts, over the full table of Z_M."""
+    """Ascend E on the unit sphere from random starts, over the full table of Z_M."""
     seeds = setting.seeds_or((0,))
     sizes = setting.choose(quick=(5, 7, 8, 9, 12), paper=(5, 7, 8, 9, 12, 15, 16, 23, 24, 31))
     starts = setting.choose(quick=32, paper=128)
@@ -67,8 +67,8 @@ def maxima_for_modular_addition(setting: Setting) -> Outcome:
     )
 
 
-def _ascend(M: int, starts: int, seeds: tuple[int, ...]):
-    """Energies reached, summed over all pairs; frequency |k| of each maximum; its share of ‖w‖². Each (starts,)."""
+def _ascend(M: int, starts: int, seeds: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the energy at each ascent's end, the frequency |k| of the maximum, its share of ‖w‖²; each (starts,)."""
     group = groups.cyclic(M)
     W = np.concatenate([features.random_starts(group, starts, seed) for seed in seeds], axis=1)
     W = features.ascend(features.GroupEnergy(group), W).W

@@ -1,6 +1,7 @@
-"""What the networks of Figures 5, 6 and 7 learn: features and energies, Muon with few nodes, more layers."""
+"""The networks of Figures 5, 6 and 7: features and energies, Muon with few nodes, more layers."""
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -19,12 +20,14 @@ from firstlight.claims.li2.tolerances import (
 from firstlight.records import ClaimVerdict, RunSpec, figure
 
 
-def _compute(setting: Setting, specs, keep_weights: bool = False):
-    tell = lambda moment: setting.progress(moment.done / moment.total, "training")  # noqa: E731
-    return runs.compute(specs, progress=tell, keep_weights=keep_weights)
+def _compute(setting: Setting, specs: list[RunSpec], keep_weights: bool = False) -> list[runs.RunOutcome]:
+    report = lambda moment: setting.progress(moment.done / moment.total, "training")  # noqa: E731
+    return runs.compute(specs, progress=report, keep_weights=keep_weights)
 
 
-def _spec(group: str, fraction: float, width: int, steps: int, optimizer: dict, seed: int, **fields):
+def _spec(
+    group: str, fraction: float, width: int, steps: int, optimizer: dict[str, Any], seed: int, **fields: Any
+) -> RunSpec:
     return RunSpec.model_validate(
         {
             "task": {"group": group, "split": {"fraction": fraction}},
@@ -38,18 +41,18 @@ def _spec(group: str, fraction: float, width: int, steps: int, optimizer: dict, 
     )
 
 
-_SMALL = {"quick": "Not seen at this size, which is not the paper's. ", "paper": ""}
+_SMALL = {"quick": "The effect does not appear at this size, which is smaller than the paper's. ", "paper": ""}
 
 
 def _verdict(setting: Setting, holds: bool) -> ClaimVerdict:
-    """What is seen counts at any size; what is not seen counts against the paper at the paper's own size only."""
+    """Return the verdict. An effect that does not appear counts against the paper only at the paper's own size."""
     if holds:
         return "holds"
     return "inconclusive" if setting.scale == "quick" else "fails"
 
 
 def features_and_energies(setting: Setting) -> Outcome:
-    """Figure 5: near the boundary, by learning rate: purity of nodes, their energies and the test accuracy."""
+    """Check Figure 5: purity of nodes, their energies and the test accuracy near the boundary, by learning rate."""
     group, width = setting.choose(quick=("Z17", 128), paper=("Z127", 2048))
     fractions = setting.choose(quick=(0.42,), paper=(0.2, 0.12))
     rates = setting.choose(quick=(1e-2, 1e-1), paper=(1e-3, 2e-3, 5e-3))
@@ -66,15 +69,15 @@ def features_and_energies(setting: Setting) -> Outcome:
         shares = features.node_shares(W)
         W /= np.maximum(np.linalg.norm(W, axis=0), np.finfo(float).tiny)
         rows, test = runs.resolve(spec).lane.split.train, outcome.record.table["test_accuracy"]
-        one = facts[fraction, rate]
-        one["purity"].append(float(np.average(features.purity(features.irrep_content(W, known)), weights=shares)))
-        one["energy"].append(float(np.average(features.energy(W, known, rows=rows), weights=shares)))
-        one["test"].append(float(test[-1]))
-        one["best test"].append(float(np.max(test)))
+        values = facts[fraction, rate]
+        values["purity"].append(float(np.average(features.purity(features.irrep_content(W, known)), weights=shares)))
+        values["energy"].append(float(np.average(features.energy(W, known, rows=rows), weights=shares)))
+        values["test"].append(float(test[-1]))
+        values["best test"].append(float(np.max(test)))
         if seed == seeds[0]:
             strongest = W[: known.order, np.argsort(-shares)[:3]].T
             panels.append(_nodes_figure(strongest, known.order, f"{fraction:.0%} of the pairs, rate {rate:g}"))
-    mean = {key: {name: float(np.mean(v)) for name, v in one.items()} for key, one in facts.items()}
+    mean = {key: {name: float(np.mean(v)) for name, v in values.items()} for key, values in facts.items()}
     small, large = mean[fractions[0], rates[0]], mean[fractions[0], rates[-1]]
     parts = {
         "Fourier features at the small rate": small["purity"] > large["purity"] + PURITY_GAP,
@@ -83,35 +86,35 @@ def features_and_energies(setting: Setting) -> Outcome:
     }
     verdict = _verdict(setting, all(parts.values()))
     nearer = mean[fractions[-1], rates[0]]["best test"] - mean[fractions[-1], rates[-1]]["best test"]
-    # The small group is looked at where it turns, which is where the corrected statement speaks.
+    # The quick scale runs at the boundary, which is where the corrected statement applies.
     if nearer > BEST_ACCURACY_GAP and verdict == {"quick": "holds", "paper": "fails"}[setting.scale]:
         verdict = "holds-as-corrected"
-    told = "; ".join(
-        f"{f:.0%}, rate {r:g}: purity {one['purity']:.2f}, energy {one['energy']:.3g}, test accuracy {one['test']:.2f} "
-        f"in the end and {one['best test']:.2f} at best"
-        for (f, r), one in mean.items()
+    details = "; ".join(
+        f"{f:.0%}, rate {r:g}: purity {values['purity']:.2f}, energy {values['energy']:.3g}, "
+        f"test accuracy {values['test']:.2f} at the end and {values['best test']:.2f} at best"
+        for (f, r), values in mean.items()
     )
     return Outcome(
         verdict,
-        parts | {f"{f:.0%}, rate {r:g}": one for (f, r), one in mean.items()},
+        parts | {f"{f:.0%}, rate {r:g}": values for (f, r), values in mean.items()},
         dict.fromkeys(parts, True),
         evidence=(
             f"{_SMALL[setting.scale] if verdict == 'inconclusive' else ''}{group}, K = {width}, decay {decay}, Adam, "
-            f"{steps} epochs, {len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'}; nodes count by the square of "
-            f"their norm. {told}."
+            f"{steps} epochs, {len(seeds)} {'seed' if len(seeds) == 1 else 'seeds'}; nodes are weighted by their "
+            f"squared norm. {details}."
         ),
         figures=(figure.panels(panels, columns=len(rates), title="The strongest nodes by learning rate"),),
         seeds=seeds,
     )
 
 
-def _nodes_figure(nodes, order: int, title: str):
+def _nodes_figure(nodes: np.ndarray, order: int, title: str) -> figure.FigureData:
     series = [figure.Series(f"node {i + 1}", np.arange(order), _unrolled(a)) for i, a in enumerate(nodes)]
     return figure.curves(series, x=f"kg mod {order}, k the node's main frequency", y="weight a(g)", title=title)
 
 
-def _unrolled(a):
-    """Weights in the order of kg, with k the frequency they have most of: a Fourier feature becomes one wave."""
+def _unrolled(a: np.ndarray) -> np.ndarray:
+    """Order weights by kg, where k is their strongest frequency: a Fourier feature becomes one wave."""
     k = 1 + int(np.argmax(np.abs(np.fft.rfft(a))[1:]))
     unrolled = np.empty_like(a)
     unrolled[np.arange(len(a)) * k % len(a)] = a
@@ -119,7 +122,7 @@ def _unrolled(a):
 
 
 def muon_with_few_nodes(setting: Setting) -> Outcome:
-    """Figure 6: the test loss of Adam and of Muon when there are few hidden nodes, each at its best rate."""
+    """Check Figure 6: the test losses of Adam and Muon with few hidden nodes, each at its best learning rate."""
     group, fraction, steps = setting.choose(quick=("Z23", 0.6, 600), paper=("Z71", 0.4, 2000))
     widths = setting.choose(quick=(24,), paper=(32, 64, 128, 256))
     decay = setting.choose(quick=1e-3, paper=2e-4)
@@ -163,20 +166,20 @@ def muon_with_few_nodes(setting: Setting) -> Outcome:
         {"Muon lower, by width": [True] * len(lower)},
         evidence=(
             f"{_SMALL[setting.scale]}{group}, {fraction:.0%} of the pairs, {steps} epochs, decay {decay}, {len(seeds)} "
-            f"seeds. The paper prints no rates, and the order depends on them; here each has the best, {tried}. "
-            f"Losses, Adam and Muon: {', '.join(_pair(K, reached) for K in widths)}."
+            f"seeds. The paper prints no learning rates, and the order depends on them. Each optimizer runs at its "
+            f"best rate: {tried}. Losses of Adam and Muon: {', '.join(_pair(K, reached) for K in widths)}."
         ),
         figures=(shown,),
         seeds=seeds,
     )
 
 
-def _pair(K: int, reached) -> str:
+def _pair(K: int, reached: dict[tuple[str, int], float]) -> str:
     return f"{reached['Adam', K]:.3g} and {reached['Muon', K]:.3g} at K = {K}"
 
 
 def more_layers(setting: Setting) -> Outcome:
-    """Figure 7: relu networks of two, three and four layers: when they generalise, and their lowest features."""
+    """Check Figure 7: when relu networks of two, three and four layers generalise, and their lowest features."""
     group, fraction, width, steps = setting.choose(quick=("Z17", 0.85, 128, 900), paper=("Z71", 0.5, 512, 4000))
     depths = setting.choose(quick=(1, 2), paper=(1, 2, 3))
     rate, decay = setting.choose(quick=(3e-3, 1e-3), paper=(1e-3, 3e-4))
@@ -201,7 +204,7 @@ def more_layers(setting: Setting) -> Outcome:
         mean = np.mean([o.record.table["test_accuracy"] for o in mine], axis=0)
         curves.append(figure.Series(f"{L + 1} layers", step, mean))
         nodes.append(figure.Series(f"{L + 1} layers", np.arange(known.order), _pure_node(mine[0], contents[0], known)))
-    # Where a run ends before it generalises, its time is only bounded, and how far it came tells the order.
+    # If a run ends before it generalises, its epoch is only a lower bound; then the test accuracy decides the order.
     times = [(float(np.mean([steps if t is None else t for t in when[L]])), -test[L]) for L in depths]
     parts = {
         "two layers generalise": test[depths[0]] > GENERALISED,
@@ -220,15 +223,15 @@ def more_layers(setting: Setting) -> Outcome:
         dict.fromkeys(parts, True),
         evidence=(
             f"{group}, {fraction:.0%} of the pairs, width {width}, x ← relu(x + xL), Adam {rate}, decay {decay}. "
-            f"Not every seed had generalised after {steps} epochs with: {'; '.join(short) or 'none'}."
+            f"Depths at which some seed had not generalised after {steps} epochs: {'; '.join(short) or 'none'}."
         ),
         figures=(figure.panels(panels, columns=2, title="Deeper networks"),),
         seeds=seeds,
     )
 
 
-def _pure_node(outcome, content, group):
-    """The first half of the purest node's weights, of unit norm."""
+def _pure_node(outcome: runs.RunOutcome, content: np.ndarray, group: groups.Group) -> np.ndarray:
+    """Return the first half of the purest node's weights, scaled to unit norm."""
     best = int(np.argmax(features.purity(content)))
     a = np.asarray(outcome.weights["final"]["weights.0"], float)[: group.order, best]
     return a / np.linalg.norm(a)

@@ -1,7 +1,8 @@
-"""Grokking in modular addition, with weight decay and without (Figure 2)."""
+"""Grokking in modular addition, with and without weight decay (Figure 2)."""
 
 import functools
 import statistics
+from typing import Any
 
 import jax
 import pandas as pd
@@ -13,7 +14,10 @@ from firstlight.records import figure
 from firstlight.records._learned import LEARNED
 from firstlight.theories import li2
 
-"""The accuracy at which a set counts as learned."""
+Frames = list[pd.DataFrame]
+"""Observables of each seed."""
+Curves = dict[float, Frames]
+"""Observables by weight decay."""
 
 WATCH = 100
 """The epoch around which the caption compares |G_F|."""
@@ -22,14 +26,14 @@ WATCH = 100
 _REMARK = {
     "quick": "Here M = 23, K = 256, 60 % of the pairs, Adam with learning rate 2e-3, weight decay 1e-3.",
     "paper": (
-        "Adam with learning rate 1e-3, which the paper does not print. Diagonal with an error of 8 % is read as: "
-        "an entry off the diagonal is on average at most 8 % of one on it."
+        'Adam with learning rate 1e-3, which the paper does not print. "Diagonal with an error of 8 %" is read as: '
+        "the mean off-diagonal entry is at most 8 % of the mean diagonal entry."
     ),
 }
 
 
 def grokking(setting: Setting) -> Outcome:
-    """Train with and without weight decay from the same weights and on the same splits, and compare."""
+    """Train with and without weight decay, from the same weights and on the same splits, and compare."""
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=15)))
     decay = setting.choose(quick=1e-3, paper=2e-4)
     curves = _train(setting, seeds, (decay, 0.0))
@@ -42,7 +46,7 @@ def grokking(setting: Setting) -> Outcome:
         and decayed["step of V over that of W, epoch 100"] < 1,
     }
     if setting.scale == "paper":
-        # For random features the error per entry falls like 1/√n, so 8 % has a meaning at the paper's n only.
+        # For random features the error per entry falls like 1/√n, so 8 % is meaningful only at the paper's n.
         parts["diagonal up to 8 %"] = decayed["largest off-diagonal"] <= OFF_DIAGONAL
     measured = parts | {f"{name}, with decay": value for name, value in decayed.items()}
     measured |= {f"{name}, without": value for name, value in free.items()}
@@ -59,8 +63,8 @@ def grokking(setting: Setting) -> Outcome:
     )
 
 
-def _train(setting: Setting, seeds: tuple[int, ...], decays: tuple[float, ...]):
-    """For each weight decay, the observables of each seed as a data frame."""
+def _train(setting: Setting, seeds: tuple[int, ...], decays: tuple[float, ...]) -> Curves:
+    """Train all seeds with each weight decay and return their observables."""
     M, K, fraction, rate, steps = setting.choose(quick=(23, 256, 0.6, 2e-3, 240), paper=(71, 2048, 0.4, 1e-3, 500))
     task = tasks.group_task(f"Z{M}")
     make = functools.partial(models.TwoLayer.init, inputs=2 * M, width=K, outputs=M)
@@ -87,7 +91,8 @@ def _train(setting: Setting, seeds: tuple[int, ...], decays: tuple[float, ...]):
     return {decay: frames[i * n : (i + 1) * n] for i, decay in enumerate(decays)}
 
 
-def _facts(frames) -> dict:
+def _facts(frames: Frames) -> dict[str, Any]:
+    """Summarise the runs of one weight decay."""
     memorised, generalised = ([_first(frame, f"{half}_accuracy") for frame in frames] for half in ("train", "test"))
     pairs = zip(memorised, generalised, strict=True)
     mean = _mean(frames)
@@ -107,21 +112,23 @@ def _facts(frames) -> dict:
     }
 
 
-def _first(frame, column: str) -> int | None:
+def _first(frame: Any, column: str) -> int | None:
+    """Return the first epoch at which an accuracy counts as learned."""
     reached = frame["step"][frame[column] >= LEARNED]
     return int(reached.iloc[0]) if len(reached) else None
 
 
-def _median(epochs) -> float | None:
+def _median(epochs: list[int | None]) -> float | None:
     known = [epoch for epoch in epochs if epoch is not None]
     return float(statistics.median(known)) if known else None
 
 
-def _mean(frames):
+def _mean(frames: Frames) -> Any:
+    """Average the observables over seeds, epoch by epoch."""
     return pd.concat(frames).groupby("step", as_index=False).mean()
 
 
-def _accuracies(curves):
+def _accuracies(curves: Curves) -> figure.FigureData:
     series = []
     for decay, frames in curves.items():
         mean, name = _mean(frames), f"weight decay {decay:g}"
@@ -132,7 +139,7 @@ def _accuracies(curves):
     return figure.curves(series, x="epoch", y="accuracy", title="Accuracy")
 
 
-def _losses(curves):
+def _losses(curves: Curves) -> figure.FigureData:
     series = []
     for decay, frames in curves.items():
         mean, name = _mean(frames), f"weight decay {decay:g}"
@@ -145,7 +152,7 @@ def _losses(curves):
     return figure.curves(series, x="epoch", y=figure.Axis("loss", scale="log"), title="Loss")
 
 
-def _diagonals(frames):
+def _diagonals(frames: Frames) -> figure.FigureData:
     mean = _mean(frames)
     columns = {"F̃ᵀF̃, per entry": "off_nodes", "P₁⊥FFᵀ, per entry": "off_samples"}
     columns |= {"F̃ᵀF̃, norm": "off_nodes_norm", "P₁⊥FFᵀ, norm": "off_samples_norm"}
@@ -154,13 +161,13 @@ def _diagonals(frames):
     return figure.curves(series, x="epoch", y=y, title="Diagonality with weight decay", horizontal={"8 %": 0.08})
 
 
-def _gradients(curves):
+def _gradients(curves: Curves) -> figure.FigureData:
     means = {decay: _mean(frames) for decay, frames in curves.items()}
     series = [figure.Series(f"weight decay {d:g}", mean["step"], mean["G_F"]) for d, mean in means.items()]
     return figure.curves(series, x="epoch", y="|G_F|", title="Backpropagated gradient")
 
 
-def _updates(frames):
+def _updates(frames: Frames) -> figure.FigureData:
     mean = _mean(frames).iloc[1:]
     series = [figure.Series(name, mean["step"], mean[f"step_{name}"]) for name in ("V", "W")]
     distance = figure.Axis("cosine distance", scale="log")

@@ -10,7 +10,7 @@ from firstlight.theories import li2
 
 
 def repulsion(setting: Setting) -> Outcome:
-    """b_jl = −β/det against the inverse, eq. 10 with and without the term l = j, and the sign of the remark."""
+    """Compare b_jl = −β/det with the inverse; test eq. 10 with and without the term l = j, and the remark's sign."""
     n, K, eta = setting.choose(quick=(30, 13, 0.1), paper=(200, 60, 0.1))
     seeds = setting.seeds_or(range(3))
     worst = printed = 0.0
@@ -49,8 +49,8 @@ def repulsion(setting: Setting) -> Outcome:
         },
         {"relative error of b_jl": 0.0, "pairs with the sign of the theorem": 1.0},
         evidence=(
-            f"Summed over all l as printed, eq. 10 counts l = j twice and is off by {printed:.0%}. The remark, which "
-            "speaks of similar nodes and not of what the others leave of them, gives the sign of "
+            f"Summed over all l as printed, eq. 10 counts l = j twice and is off by {printed:.0%}. The remark compares "
+            "the nodes themselves, not the parts that the other nodes leave; its sign is right for "
             f"{np.mean(remark):.0%} of the pairs."
         ),
         figures=(cloud,),
@@ -59,7 +59,7 @@ def repulsion(setting: Setting) -> Outcome:
 
 
 def top_down(setting: Setting) -> Outcome:
-    """The residual once S is fitted, the drive of a new node, and where ascents of E_S go."""
+    """Check the residual after S is fitted, the gradient of a new node, and the ends of ascents of E_S."""
     names = setting.choose(quick=("S3", "A4", "Q8", "Z7"), paper=("S3", "A4", "Q8", "Z7", "D5", "S4", "F21", "Z12"))
     starts = setting.choose(quick=24, paper=200)
     residual = printed = drive = energy = 0.0
@@ -72,10 +72,10 @@ def top_down(setting: Setting) -> Outcome:
         residual, printed, drive = max(residual, errors[0]), max(printed, errors[1]), max(drive, errors[2])
         W = li2.lemmas.ascend_modulated(group, learned, starts=starts, seed=0)
         reached = li2.lemmas.reached_irreps(group, W)
-        strays += sum(not found or bool(found & set(learned)) for found in reached)
+        strays += sum(not irreps or bool(irreps & set(learned)) for irreps in reached)
         targets = _energies(group)
         E = li2.lemmas.modulated_energy(group, learned, W)
-        energy = max(energy, *(abs(e - targets.get(found, 0.0)) for e, found in zip(E, reached, strict=True)))
+        energy = max(energy, *(abs(e - targets.get(irreps, 0.0)) for e, irreps in zip(E, reached, strict=True)))
         free = li2.lemmas.reached_irreps(group, li2.lemmas.ascend_modulated(group, (), starts=starts, seed=0))
         rates["missing"].append(float(np.mean([bool(f & set(learned)) for f in reached])))
         rates["learned"].append(float(np.mean([bool(f & set(learned)) for f in free])))
@@ -104,24 +104,26 @@ def top_down(setting: Setting) -> Outcome:
         },
         {"error of the residual": 0.0, "ascents that end outside the missing irreps": 0},
         evidence=(
-            f"With one column χ_k(h) for each irrep, as printed, Φ_SΦ_S* is off by {printed:.2g} on S3 and other "
-            "non-Abelian groups; with one column for each matrix entry it is exact. The residual is Ỹ − Ŷ."
+            f"With one column χ_k(h) per irrep, as printed, Φ_SΦ_S* is off by {printed:.2g} on S3 and other "
+            "non-Abelian groups. With one column per matrix entry Φ_SΦ_S* is exact. The residual is Ỹ − Ŷ."
         ),
         figures=(bars,),
         seeds=(0,),
     )
 
 
-def _first_component(group) -> tuple[int, ...]:
+def _first_component(group: groups.Group) -> tuple[int, ...]:
+    """Return the irreps of the first non-trivial real component."""
     return tuple(next(part for part in group.real_components() if not part.is_trivial).irreps)
 
 
-def _energies(group) -> dict:
+def _energies(group: groups.Group) -> dict[frozenset[int], float]:
+    """Return the maximal energy of every real component, by its irreps."""
     return {frozenset(m.component.irreps): m.energy for m in features.maxima(group)}
 
 
-def _residual_errors(group, learned) -> tuple[float, float, float]:
-    """The largest errors of the residual by Φ_S, of the printed one, and 1 − cos of the drive of new nodes."""
+def _residual_errors(group: groups.Group, learned: tuple[int, ...]) -> tuple[float, float, float]:
+    """Return the largest errors of the residual by Φ_S and by the printed form, and 1 − cos of new nodes' gradients."""
     M = group.order
     part = next(m for m in features.maxima(group) if set(m.component.irreps) == set(learned))
     old, new = part.random_nodes(8 + 4 * part.component.dim**4, seed=0), 1e-4 * features.random_starts(group, 4, seed=1)

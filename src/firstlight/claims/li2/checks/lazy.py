@@ -1,4 +1,4 @@
-"""The lazy stage: ridge regression on random features, what it sends back, and Lemma 1 on wide layers."""
+"""The lazy stage: ridge regression on random features, its gradient G_F, and Lemma 1 on wide layers."""
 
 import math
 
@@ -11,13 +11,15 @@ from firstlight.claims._claim import Outcome, Setting
 from firstlight.claims.li2.tolerances import LEMMA_1_COSINE, LEMMA_1_POWER, LEMMA_1_SCALE, RIDGE_ROUNDING
 from firstlight.records import figure
 from firstlight.theories import li2
+from firstlight.theories.li2._kernel import GradientAgreement
 
 _ACTIVATIONS = ("quadratic", "relu", "silu", "tanh")
 RHO = 0.3
+"""Correlation of the equicorrelated inputs."""
 
 
 def ridge_gradient_forms(setting: Setting) -> Outcome:
-    """−∂J/∂F at the ridge solution, taken automatically, against both closed forms; then η → 0."""
+    """Compare −∂J/∂F at the ridge solution, by automatic differentiation, with both closed forms; then let η → 0."""
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=5)))
     sizes = setting.choose(quick=((30, 13, 5), (13, 30, 5)), paper=((2016, 512, 71), (512, 2048, 71)))
     worst: dict[str, float] = {"|G_F|/|Y||V| at η = 0": 0.0}
@@ -40,13 +42,14 @@ def ridge_gradient_forms(setting: Setting) -> Outcome:
     return Outcome("holds" if holds else "fails", measured, expected, seeds=seeds)
 
 
-def _random_problem(n: int, K: int, M: int, seed: int):
+def _random_problem(n: int, K: int, M: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw relu features F (n, K) and one-hot labels Y (n, M)."""
     rng = np.random.default_rng(seed)
     return np.maximum(rng.standard_normal((n, K)), 0.0), np.eye(M)[rng.integers(M, size=n)]
 
 
-def _form_errors(F, Y, eta: float) -> dict[str, float]:
-    """Relative errors of the closed forms against jax.grad of J at the ridge solution."""
+def _form_errors(F: np.ndarray, Y: np.ndarray, eta: float) -> dict[str, float]:
+    """Return the relative errors of the closed forms against jax.grad of J at the ridge solution."""
     V = features.ridge(F, Y, eta)
 
     def J(F):
@@ -66,22 +69,23 @@ def _form_errors(F, Y, eta: float) -> dict[str, float]:
 
 
 def wide_layer(setting: Setting) -> Outcome:
-    """G_F of wide random layers on equicorrelated inputs against both prefactors, over a range of widths."""
+    """Compare G_F of wide random layers on equicorrelated inputs with both prefactors, over a range of widths."""
     seeds = setting.seeds_or(range(setting.choose(quick=1, paper=10)))
     n, M, eta = setting.choose(quick=100, paper=300), 10, 1.0
     widths = n * np.array(setting.choose(quick=(16, 64), paper=(4, 8, 16, 32, 64, 128)))
     names = setting.choose(quick=_ACTIVATIONS[:3], paper=_ACTIVATIONS)
     X, Y = li2.lemmas.equicorrelated_inputs(n, RHO), np.eye(M)[np.arange(n) % M]
-    c1, found = {name: li2.lemmas.c1_equicorrelated(name, RHO) for name in names}, {}
+    c1 = {name: li2.lemmas.c1_equicorrelated(name, RHO) for name in names}
+    agreements: dict[str, list[list[GradientAgreement]]] = {}
     for i, name in enumerate(names):
         setting.progress(i / len(names), name)
-        found[name] = [
+        agreements[name] = [
             [li2.lemmas.lemma_1_agreement(name, X, Y, int(K), eta, c1[name], seed) for seed in seeds] for K in widths
         ]
-    cosine = {name: min(a.cosine for a in rows[-1]) for name, rows in found.items()}
-    scale = {name: max(abs(a.scale - 1) for a in rows[-1]) for name, rows in found.items()}
-    power = {name: _power(widths, eta, c1[name], rows) for name, rows in found.items()}
-    errors = np.array([[np.mean([a.error for a in row]) for row in rows] for rows in found.values()])
+    cosine = {name: min(a.cosine for a in rows[-1]) for name, rows in agreements.items()}
+    scale = {name: max(abs(a.scale - 1) for a in rows[-1]) for name, rows in agreements.items()}
+    power = {name: _power(widths, eta, c1[name], rows) for name, rows in agreements.items()}
+    errors = np.array([[np.mean([a.error for a in row]) for row in rows] for rows in agreements.values()])
     holds = (
         min(cosine.values()) > LEMMA_1_COSINE
         and max(scale.values()) <= LEMMA_1_SCALE
@@ -105,23 +109,23 @@ def wide_layer(setting: Setting) -> Outcome:
             "power of K in the prefactor": -2,
         },
         evidence=(
-            f"At fixed n the prefactor falls like K^{np.mean(list(power.values())):.2f}; the printed one falls like "
-            f"K^-1. F̃ᵀF̃ (K×K) has rank below n = {n} and is no multiple of the identity for K > n."
+            f"At fixed n the prefactor falls like K^{np.mean(list(power.values())):.2f}; the printed prefactor falls "
+            f"like K^-1. F̃ᵀF̃ (K×K) has rank below n = {n} and is not a multiple of the identity for K > n."
         ),
         figures=(_error_figure(names, widths / n, errors),),
         seeds=seeds,
     )
 
 
-def _power(widths, eta: float, c1: float, rows) -> float:
-    """The slope of log prefactor against log K at the two largest widths."""
+def _power(widths: np.ndarray, eta: float, c1: float, rows: list[list[GradientAgreement]]) -> float:
+    """Return the slope of log prefactor against log K at the two largest widths."""
     widths, rows = widths[-2:], rows[-2:]
     predicted = eta / (widths * c1 + eta) ** 2
     prefactor = predicted * [np.mean([a.scale * a.cosine for a in row]) for row in rows]
     return float(np.diff(np.log(prefactor))[0] / np.diff(np.log(widths))[0])
 
 
-def _error_figure(names, ratios, errors):
+def _error_figure(names: tuple[str, ...], ratios: np.ndarray, errors: np.ndarray) -> figure.FigureData:
     series = [figure.Series(name, ratios, row) for name, row in zip(names, errors, strict=True)]
     series.append(figure.Series("2√(n/K)", ratios, 2 / np.sqrt(ratios), style="dashed"))
     return figure.curves(
@@ -134,7 +138,7 @@ def _error_figure(names, ratios, errors):
 
 
 def hermite_orthogonality(setting: Setting) -> Outcome:
-    """E φ_n(Z₁)φ_m(Z₂) by Gauss quadrature in two dimensions, exact for polynomials, and the generating function."""
+    """Compute E φ_n(Z₁)φ_m(Z₂) by Gauss quadrature in two dimensions, then test the generating function."""
     terms = setting.choose(quick=12, paper=24)
     x, weight = np.polynomial.hermite_e.hermegauss(terms + 8)
     weight = weight / np.sqrt(2 * np.pi)
@@ -155,7 +159,7 @@ def hermite_orthogonality(setting: Setting) -> Outcome:
         {"largest error of E φ_n φ_m": worst, "generating function with 1/√k!": right},
         {"largest error of E φ_n φ_m": 0.0, "generating function with 1/√k!": exact},
         evidence=(
-            f"Its proof prints exp(tz − t²/2) = Σ φ_k(z) t^k; at z = 1, t = ½ that is {exact:.4f} on the left and "
-            f"{printed:.4f} on the right. With t^k/√k! both agree, and so does the lemma."
+            f"The proof prints exp(tz − t²/2) = Σ φ_k(z) t^k. At z = 1, t = ½ the left side is {exact:.4f} and the "
+            f"right side {printed:.4f}. With t^k/√k! both sides agree, and the lemma holds."
         ),
     )

@@ -1,4 +1,4 @@
-"""The maxima of the energy for any finite group: where they lie, how flat they are, what they can write down."""
+"""The maxima of the energy for any finite group: their places, their flat directions, the targets they reconstruct."""
 
 import numpy as np
 import pandas as pd
@@ -15,12 +15,12 @@ _POOL = ("Z9", "Z10", "Z2xZ6", "Z4xZ4", "D6", "D8", "D9", "D10", "Dic5", "Dic6",
 
 
 def picked_groups(seed: int, count: int = 3) -> tuple[str, ...]:
-    """Groups that no one chose, from orders 9 to 24; the pool holds all three kinds of irreps."""
+    """Draw groups of orders 9 to 24 from a pool that has all three kinds of irreps."""
     return tuple(np.random.default_rng(seed).choice(_POOL, size=count, replace=False).tolist())
 
 
 def local_maxima(setting: Setting) -> Outcome:
-    """Ascents from random starts on named and on picked groups: component, energy, curvature; and eq. 21 on S3."""
+    """Compare ascents from random starts with the predicted component, energy and curvature; test eq. 21 on S3."""
     seeds = setting.seeds_or((0,))
     names = _NAMED + setting.choose(quick=(), paper=_MORE) + picked_groups(seeds[0])
     starts, curved = setting.choose(quick=(40, 2), paper=(300, None))
@@ -36,7 +36,7 @@ def local_maxima(setting: Setting) -> Outcome:
     uphill = int(np.max(np.asarray(table["positive"])))
     spectral = _spectral_energies(seeds[0])
     critical = _printed_maximiser(seeds[0])
-    # What is printed: M/8d for a real irrep and M/16d for a complex pair; a quaternionic irrep is not mentioned.
+    # Printed: M/8d for a real irrep and M/16d for a complex pair. The paper does not mention quaternionic irreps.
     ratios = (energy / (predicted_energy / 4))[np.asarray(table["kind"] != "quaternionic")]
     parts = (misfit <= ENERGY_ASCENT, impurity <= ENERGY_ASCENT, uphill == 0)
     exact = abs(spectral["Frobenius"] / spectral["brute"] - 1) <= EQUATION_21
@@ -70,7 +70,7 @@ def local_maxima(setting: Setting) -> Outcome:
 
 
 def _spectral_energies(seed: int) -> dict[str, float]:
-    """E of a random node of S3: by its definition, and by eq. 21 with the Frobenius norm and with the trace."""
+    """Compute E of a random node of S3 by its definition, and by eq. 21 with the Frobenius norm and with the trace."""
     group = groups.symmetric(3)
     M, table = group.order, group.table
     u, v = np.random.default_rng(seed).standard_normal((2, M))
@@ -91,7 +91,7 @@ def _spectral_energies(seed: int) -> dict[str, float]:
 
 
 def _printed_maximiser(seed: int) -> float:
-    """‖∇E − (w·∇E)w‖/(w·∇E) at w = [u; Pu] for a random u in the two-dimensional irrep of S3."""
+    """Return ‖∇E − (w·∇E)w‖/(w·∇E) at w = [u; Pu] for a random u in the two-dimensional irrep of S3."""
     group = groups.symmetric(3)
     space = group.real_components()[-1].basis
     u = space @ np.random.default_rng(seed).standard_normal(space.shape[1])
@@ -100,9 +100,10 @@ def _printed_maximiser(seed: int) -> float:
     return float(np.linalg.norm(slope - (w @ slope) * w) / (w @ slope))
 
 
-def _energy_figure(table):
+def _energy_figure(table: pd.DataFrame) -> figure.FigureData:
     series = [
-        figure.Series(kind, part["predicted"], part["energy"], style="points") for kind, part in table.groupby("kind")
+        figure.Series(str(kind), part["predicted"], part["energy"], style="points")
+        for kind, part in table.groupby("kind")
     ]
     return figure.scatter(
         series,
@@ -115,7 +116,7 @@ def _energy_figure(table):
 
 
 def flat_directions(setting: Setting) -> Outcome:
-    """Zero eigenvalues of the Hessian on the sphere at random maximisers of every component."""
+    """Count the zero eigenvalues of the Hessian on the sphere at random maximisers of every component."""
     seeds = setting.seeds_or((0,))
     names = ("Z2xZ2", *_NAMED, *setting.choose(quick=("F21",), paper=_MORE), *picked_groups(seeds[0]))
     counted, expected, uphill = {}, {}, 0
@@ -151,7 +152,7 @@ def flat_directions(setting: Setting) -> Outcome:
 
 
 def target_reconstruction(setting: Setting) -> Outcome:
-    """The share of Ỹ that least squares on the nodes leaves: true maxima, one pair fewer, and the printed nodes."""
+    """Measure the share of Ỹ that least squares leaves: with true maxima, one pair fewer, and the printed nodes."""
     seeds = setting.seeds_or((0,))
     names = setting.choose(
         quick=("Z5", "Z7", "S3", "Q8", "A4"), paper=("Z5", "Z7", "Z11", "Z8", "S3", "D4", "Q8", "A4")
@@ -182,7 +183,7 @@ def target_reconstruction(setting: Setting) -> Outcome:
         rows,
         {name: {"true real maxima": 0.0, "complex with conjugate": 0.0} for name in names},
         evidence=(
-            "The printed nodes leave of the target: "
+            "Share of the target that the printed nodes leave: "
             + "; ".join(
                 f"{n} {r['printed, complex']:.2f} (complex), {r['printed, real']:.2f} (real)" for n, r in rows.items()
             )

@@ -1,4 +1,4 @@
-"""One target only: the energy then asks for memories, focused or spread according to φ(x) = σ′(x)/x."""
+"""A single target: the maxima of the energy are memories, focused or spread according to φ(x) = σ′(x)/x."""
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,7 +14,7 @@ _FOCUSED = ("quadratic", "power3", "power4")
 
 
 def kkt_conditions(setting: Setting) -> Outcome:
-    """At optima found by a general solver: p φ(s) equal where s > 0, the budget spent, s = φ⁻¹(2λ/p)."""
+    """Check optima of a general solver: p φ(s) is equal where s > 0, the budget is spent, and s = φ⁻¹(2λ/p)."""
     seeds = setting.seeds_or(range(setting.choose(quick=1, paper=10)))
     worst = {"spread of p φ(s) over active pairs": 0.0, "|Σs² − 2|": 0.0, "|s − φ⁻¹(2λ/p)|": 0.0}
     names = ("quadratic", *setting.choose(quick=("relu", "silu"), paper=_SPREADING))
@@ -24,30 +24,30 @@ def kkt_conditions(setting: Setting) -> Outcome:
             s = _solve(p, name, seed)
             active = s > 1e-4
             level = p[active] * li2.lemmas.phi(name, s[active])
-            found = {
+            errors = {
                 "spread of p φ(s) over active pairs": float(np.ptp(level) / level.mean()),
                 "|Σs² − 2|": float(abs((s**2).sum() - 2)),
                 "|s − φ⁻¹(2λ/p)|": float(np.abs(s - li2.lemmas.memorise(p, name).s).max()),
             }
-            worst = {key: max(worst[key], found[key]) for key in worst}
+            worst = {key: max(worst[key], errors[key]) for key in worst}
     holds = max(worst.values()) <= MEMORY_PLACE
     return Outcome("holds" if holds else "fails", worst, dict.fromkeys(worst, 0.0), seeds=seeds)
 
 
-def _frequencies(M: int, seed: int):
-    """p_g for M pairs: random, well apart, so that ascents end in reasonable time."""
+def _frequencies(M: int, seed: int) -> np.ndarray:
+    """Draw p_g for M pairs, well apart, so that ascents converge in reasonable time."""
     p = np.arange(1, M + 1) + np.random.default_rng(seed).uniform(-0.3, 0.3, M)
     return np.random.default_rng(seed).permutation(p / p.sum())
 
 
-def _solve(p, name: str, seed: int):
-    """argmax Σ p σ(s) over s ≥ 0, Σs² ≤ 2, by sequential quadratic programming from several starts."""
+def _solve(p: np.ndarray, name: str, seed: int) -> np.ndarray:
+    """Maximise Σ p σ(s) over s ≥ 0, Σs² ≤ 2, by sequential quadratic programming from several starts."""
     sigma, slope = features.numpy_activation(name)
     rng, ends = np.random.default_rng(seed), []
     budget = {"type": "ineq", "fun": lambda s: 2 - s @ s, "jac": lambda s: -2 * s}
     for _ in range(4):
         start = rng.uniform(0.2, 1.0, len(p))
-        found = minimize(
+        solution = minimize(
             lambda s: -(p @ sigma(s)),
             start / np.linalg.norm(start),
             jac=lambda s: -p * slope(s),
@@ -56,12 +56,15 @@ def _solve(p, name: str, seed: int):
             method="SLSQP",
             options={"ftol": 1e-15, "maxiter": 300},
         )
-        ends.append((found.fun, found.x))
+        ends.append((solution.fun, solution.x))
     return min(ends, key=lambda end: end[0])[1]
 
 
 def focused_or_spreading(setting: Setting) -> Outcome:
-    """One pair for x^q, all in the order of p for relu, silu, tanh, sigmoid, a threshold where φ(0⁺) < ∞."""
+    """Check the shape of memories: one pair for x^q; all pairs in the order of p for relu, silu, tanh and sigmoid.
+
+    Where φ(0⁺) < ∞ there is a threshold below which a pair is not memorised.
+    """
     seeds = setting.seeds_or(range(setting.choose(quick=1, paper=20)))
     M = setting.choose(quick=6, paper=20)
     shapes = {name: li2.lemmas.memory_shape(name) for name in (*_FOCUSED, *_SPREADING)}
@@ -94,14 +97,14 @@ def focused_or_spreading(setting: Setting) -> Outcome:
     return Outcome("holds" if holds else "fails", measured, wanted, seeds=seeds)
 
 
-def _values(p, name: str, seed: int):
-    """F of 1000 random profiles within the budget."""
+def _values(p: np.ndarray, name: str, seed: int) -> np.ndarray:
+    """Compute F of 1000 random profiles within the budget."""
     s = np.abs(np.random.default_rng(seed).standard_normal((len(p), 1000)))
     return p @ features.numpy_activation(name)[0](np.sqrt(2) * s / np.linalg.norm(s, axis=0))
 
 
 def memorisation(setting: Setting) -> Outcome:
-    """Ascents of the whole node w over a group with one target, against the closed forms; then other optima."""
+    """Compare ascents of the whole node w over a group with one target with the closed forms; count other optima."""
     seeds = setting.seeds_or((0,))
     group = groups.parse(setting.choose(quick="S3", paper="A4"))
     h, M = group.order - 1, group.order
@@ -135,20 +138,20 @@ def memorisation(setting: Setting) -> Outcome:
         },
         {"largest error of w": 0.0, "best ascent less the closed form": 0.0, "distinct ends of ascents for x⁴": M},
         evidence=(
-            f"Ascents of x⁴ on {group.name} end at {optima} different local optima where one is printed, "
-            f"{100 * stalled:.0f} % of relu ascents from signed starts stall, and with Y centred over samples of one "
-            "target Ỹ = 0 and E vanishes."
+            f"Ascents of x⁴ on {group.name} end at {optima} different local optima where the paper prints one. "
+            f"{100 * stalled:.0f} % of relu ascents from signed starts stall. If Y is centred over samples of one "
+            "target, Ỹ = 0 and E vanishes."
         ),
         seeds=seeds,
     )
 
 
-def _starts(group, seeds: tuple[int, ...]):
+def _starts(group: groups.Group, seeds: tuple[int, ...]) -> np.ndarray:
     return np.concatenate([features.random_starts(group, 24, seed) for seed in seeds], axis=1)
 
 
-def _ascend(p, name: str, group, h: int, w):
-    """Values and ends (2M, starts) of gradient ascents of F = Σ p σ(u_g + v_{g⁻¹h}) on ‖w‖ = 1."""
+def _ascend(p: np.ndarray, name: str, group: groups.Group, h: int, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return values and ends (2M, starts) of gradient ascents of F = Σ p σ(u_g + v_{g⁻¹h}) on ‖w‖ = 1."""
     M, partner = group.order, group.table[group.inverse, h]
     sigma, slope = features.numpy_activation(name)
     w = w / np.linalg.norm(w, axis=0)

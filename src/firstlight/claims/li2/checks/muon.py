@@ -12,7 +12,7 @@ from firstlight.theories.li2._muon import frechet
 
 
 def ascent_direction(setting: Setting) -> Outcome:
-    """⟨Ĝ, G⟩ against the nuclear norm on gradients of the joint energy, and the gain of a small step."""
+    """Compare ⟨Ĝ, G⟩ with the nuclear norm on gradients of the joint energy; measure the gain of a small step."""
     names, K = setting.choose(quick=(("Z7", "S3"), 6), paper=(("Z71", "S4", "A5"), 200))
     seeds = setting.seeds_or(range(3))
     worst, gains, rest = 0.0, [], 0.0
@@ -32,13 +32,13 @@ def ascent_direction(setting: Setting) -> Outcome:
         "holds" if holds else "fails",
         {"|⟨Ĝ, G⟩/‖G‖_* − 1|": worst, "gain of a step over the nuclear norm": gains[0], "direction at G = 0": rest},
         {"|⟨Ĝ, G⟩/‖G‖_* − 1|": 0.0, "gain of a step over the nuclear norm": 1.0, "direction at G = 0": 0.0},
-        evidence="U and V are those of the reduced SVD; a full one would add directions of no gain.",
+        evidence="U and V come from the reduced SVD; the full SVD would add directions without gain.",
         seeds=seeds,
     )
 
 
 def frechet_selection(setting: Setting) -> Outcome:
-    """How often each index has the largest w_i x_i, for Fréchet x, against w_i^α/Σ."""
+    """Compare how often each index has the largest w_i x_i, for Fréchet x, with w_i^α/Σ."""
     draws = setting.choose(quick=40_000, paper=1_000_000)
     mu = np.array([1.0, 0.8, 0.5, 0.3, 0.2])
     worst, shown = 0.0, {}
@@ -60,13 +60,13 @@ def frechet_selection(setting: Setting) -> Outcome:
 
 
 def leader_wins(setting: Setting) -> Outcome:
-    """Where the flow of eq. 11 ends from Gaussian starts, with and without a positive part."""
+    """Find where the flow of eq. 11 ends from Gaussian starts, with and without a positive part."""
     starts = setting.choose(quick=2000, paper=50_000)
     seeds = setting.seeds_or((0,))
     mu = np.array([1.0, 0.8, 0.6, 0.4])
     alpha = 0.3 * np.random.default_rng(seeds[0]).normal(size=(starts, len(mu)))
     lead = np.sort(mu * alpha, axis=1)
-    clear = lead[:, -1] > 1.05 * np.maximum(lead[:, -2], 0)  # ties are decided by the step size
+    clear = lead[:, -1] > 1.05 * np.maximum(lead[:, -2], 0)  # the step size decides ties
     expected, end = li2.lemmas.winner(mu, alpha), li2.lemmas.modes_flow(mu, alpha)
     some = clear & (expected >= 0)
     agree = float(np.mean(np.argmax(end, axis=1)[some] == expected[some]))
@@ -82,15 +82,15 @@ def leader_wins(setting: Setting) -> Outcome:
         },
         {"starts that end at the leader, some α > 0": 1.0, "their largest norm at the end": 0.0},
         evidence=(
-            f"{none.sum()} of {starts} starts have no positive α: they go to the origin (norm at most {left:.2g}), not "
-            "to a mode. All others end at their leader."
+            f"{none.sum()} of {starts} starts have no positive α. They go to the origin (norm at most {left:.2g}), not "
+            "to a mode. All other starts end at their leader."
         ),
         seeds=seeds,
     )
 
 
 def muon_projection(setting: Setting) -> Outcome:
-    """The last column of the polar factor of [Q, v] against the exact and the printed form, over |v_∥|."""
+    """Compare the last column of the polar factor of [Q, v] with the exact and the printed form, over |v_∥|."""
     d, r = setting.choose(quick=(10, 3), paper=(200, 40))
     seeds = setting.seeds_or(range(3))
     sizes = np.geomspace(1e-3, 1.0, 13)
@@ -127,8 +127,8 @@ def muon_projection(setting: Setting) -> Outcome:
         },
         {"error of the exact form": 0.0, "its order in v_∥": 2.0},
         evidence=(
-            f"For |v_∥| = 0.1, |v_⊥| = 0.001 the printed form is off by {off:.1e}, where the printed remainder "
-            f"O(|v_⊥|²) is 1e-6; its error is of order {order:.2f} in v_∥."
+            f"For |v_∥| = 0.1, |v_⊥| = 0.001 the printed form is off by {off:.1e}, while the printed remainder "
+            f"O(|v_⊥|²) is 1e-6. The error is of order {order:.2f} in v_∥."
         ),
         figures=(shown,),
         seeds=seeds,
@@ -136,7 +136,7 @@ def muon_projection(setting: Setting) -> Outcome:
 
 
 def coupon_bound(setting: Setting) -> Outcome:
-    """T₀ by quadrature against Monte Carlo, and against the bound as printed and with 1/min p, over random p."""
+    """Compare T₀ by quadrature with Monte Carlo, with the printed bound and with 1/min p, over random p."""
     trials, cases = setting.choose(quick=(2000, 6), paper=(50_000, 40))
     seeds = setting.seeds_or((0,))
     random = np.random.default_rng(seeds[0])
@@ -162,18 +162,18 @@ def coupon_bound(setting: Setting) -> Outcome:
         },
         {"largest bound / T₀": "at most 1", "T₀ / bound at equal p": 1.0},
         evidence=(
-            "True but weak: min 1/p is the wait for the commonest coupon. The wait for the rarest, 1/min p, bounds T₀ "
-            f"too. At p = (.97, .01, .01, .01) the printed bound is {printed(p):.1f}, with 1/min p "
-            f"{li2.lemmas.coupon_bound(p):.0f}, and T₀ = {li2.lemmas.coupons(p):.1f}."
+            "True but weak: min 1/p is the waiting time for the most common coupon. The waiting time for the rarest "
+            f"coupon, 1/min p, is a bound too. At p = (.97, .01, .01, .01) the printed bound is {printed(p):.1f}, with "
+            f"1/min p {li2.lemmas.coupon_bound(p):.0f}, and T₀ = {li2.lemmas.coupons(p):.1f}."
         ),
         seeds=seeds,
     )
 
 
-def _chain(mu, a: float, left: float) -> float:
-    """Expected draws until all modes are found, by first steps over the sets of modes already taken.
+def _chain(mu: np.ndarray, a: float, left: float) -> float:
+    """Compute the expected draws until all modes are found, by first-step analysis over the sets of found modes.
 
-    A mode already taken is drawn at `left` times its rate.
+    A mode that is already found is drawn at `left` times its rate.
     """
     rates = np.asarray(mu, float) ** a
     bits = 1 << np.arange(len(rates))
@@ -186,7 +186,7 @@ def _chain(mu, a: float, left: float) -> float:
 
 
 def rebalancing(setting: Setting) -> Outcome:
-    """Nodes until all modes are found: independent, with halved rates, and under Muon itself."""
+    """Count nodes until all modes are found: independent nodes, halved rates, and Muon itself."""
     trials, few, L = setting.choose(quick=(3000, 150, 5), paper=(100_000, 3000, 10))
     seeds = setting.seeds_or((0,))
     mu = np.linspace(1.0, 0.5, L)
@@ -213,8 +213,9 @@ def rebalancing(setting: Setting) -> Outcome:
         | {name: values[1] for name, values in rows.items()},
         {"from the chain of sets, relative": 0.0, "Muon": float(L)},
         evidence=(
-            f"T_a = {rows['T_a'][1]:.2f} at a = 2 is what halved rates need ({rows['halved'][1]:.2f}); Muon's own flow "
-            f"went to a new mode every time ({rows['Muon'][1]:.0f} nodes for {L} modes), so T_a is only a bound there."
+            f"T_a = {rows['T_a'][1]:.2f} at a = 2 matches draws with halved rates ({rows['halved'][1]:.2f}). Muon's "
+            f"own flow went to a new mode every time ({rows['Muon'][1]:.0f} nodes for {L} modes), so T_a is only an "
+            "upper bound for Muon."
         ),
         figures=(bars,),
         seeds=seeds,
