@@ -1,4 +1,4 @@
-"""Running checks: each claim becomes a `ClaimRecord`, whatever happens inside its check."""
+"""Run checks. Each claim gives a `ClaimRecord`, even if its check raises."""
 
 import shlex
 import time
@@ -17,7 +17,7 @@ from firstlight.records.figure import FigureData
 
 @dataclass(frozen=True)
 class Moment:
-    """How far `reproduce` is: claim `index` of `count` is `fraction` done; `record` once it is decided."""
+    """The progress of `reproduce`: claim `index` of `count` is `fraction` done; `record` is set at its end."""
 
     claim: Claim
     index: int
@@ -76,14 +76,17 @@ def reproduce(
     resume: bool = False,
     progress: Callable[[Moment], None] = lambda moment: None,
 ) -> list[ClaimRecord]:
-    """Check claims one after the other; those not offered at `scale` are left out.
+    """Check claims one after the other. Claims without a check at `scale` are skipped.
 
     **Arguments:**
 
-    - `store`: each record and its figures are put there as soon as they are known.
-    - `resume`: take from the store what this version of the package has already decided at this scale when
-      asked for these seeds, instead of checking it again; what was inconclusive is not decided.
-    - `progress`: told of each `Moment`.
+    - `claims`: the claims to check.
+    - `scale`: `"quick"` or `"paper"`.
+    - `seeds`: random seeds; empty for each check's own.
+    - `data`: folder of the large data sets.
+    - `store`: receives each record and its figures as soon as a claim is decided.
+    - `resume`: reuse stored verdicts of this version, scale and seeds; inconclusive claims are checked again.
+    - `progress`: callback that receives each `Moment`.
 
     >>> from firstlight.claims import find
     >>> [record.status for record in reproduce(find(["cogo.lemma-3"]))]
@@ -99,24 +102,24 @@ def reproduce(
         progress(moment)
         record = done.get(claim.id)
         if record is None:
-            record = _check(claim, Setting(scale, tuple(seeds), data, _teller(moment, progress), work), store)
+            record = _check(claim, Setting(scale, tuple(seeds), data, _reporter(moment, progress), work), store)
         records.append(record)
         progress(replace(moment, fraction=1.0, record=record))
     return records
 
 
 def raised(record: ClaimRecord) -> bool:
-    """Whether the check itself broke; its traceback is then the record's evidence."""
+    """Return whether the check itself raised; the evidence is then its traceback."""
     return record.raised
 
 
 def as_expected(record: ClaimRecord) -> bool:
-    """Whether the verdict is the expected one and was reached by the check, not by its breaking."""
+    """Return whether the check ended without an error and with the expected verdict."""
     return record.as_expected
 
 
 def rerun_command(claim: Claim, setting: Setting) -> str:
-    """What to type to run the check again.
+    """Return the shell command that runs a check again.
 
     >>> from firstlight.claims import find
     >>> rerun_command(find(["cogo.lemma-3"])[0], Setting("paper", seeds=(1, 2), data=Path("my data")))
@@ -126,7 +129,7 @@ def rerun_command(claim: Claim, setting: Setting) -> str:
 
 
 def reproduce_command(patterns: Sequence[str], setting: Setting, *more: str) -> str:
-    """What to type to check what the patterns match, quoted for a shell.
+    """Return the shell command that checks the claims of the patterns, quoted for a shell.
 
     >>> reproduce_command(["li2.figure-*"], Setting(), "--resume")
     "firstlight reproduce 'li2.figure-*' --resume"
@@ -154,6 +157,7 @@ def _outcome(claim: Claim, setting: Setting) -> tuple[Outcome, bool]:
 
 
 def _check(claim: Claim, setting: Setting, store: Store | None) -> ClaimRecord:
+    """Check a claim and store its record."""
     record, figures = verify(claim, setting)
     if store is not None:
         with interrupts.deferred():
@@ -163,15 +167,18 @@ def _check(claim: Claim, setting: Setting, store: Store | None) -> ClaimRecord:
     return record
 
 
-def _teller(moment: Moment, progress: Callable[[Moment], None]) -> Callable[[float, str], None]:
-    def tell(fraction: float, note: str = "") -> None:
+def _reporter(moment: Moment, progress: Callable[[Moment], None]) -> Callable[[float, str], None]:
+    """Return the callback by which a check reports its progress."""
+
+    def report(fraction: float, note: str = "") -> None:
         interrupts.check()
         progress(replace(moment, fraction=min(max(fraction, 0.0), 1.0), note=note))
 
-    return tell
+    return report
 
 
 def _decided(store: Store, scale: Scale, seeds: tuple[int, ...]) -> dict[str, ClaimRecord]:
+    """Return the stored records that need no new check, by claim."""
     version = software_versions().get("firstlight")
     return {
         record.id: record

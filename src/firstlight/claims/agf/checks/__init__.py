@@ -1,1 +1,1 @@
-"""The checks behind the claims of AGF, one module per topic."""
+"""Checks of the AGF claims, one module per topic."""

@@ -15,20 +15,20 @@ from firstlight.records import figure
 from firstlight.theories import agf
 
 
-def _figure_5():
-    """D = 4, N = 32, eigenvalues ∝ 1/i with trace 2."""
+def _figure_5() -> agf.InContext:
+    """Return the task of Figure 5: D = 4, N = 32, eigenvalues ∝ 1/i with trace 2."""
     return agf.InContext(agf.power_law_covariance(4), 32)
 
 
-def _learned(task, count: int):
-    """Heads that have learned the first components, (count, P)."""
+def _learned(task: agf.InContext, count: int) -> np.ndarray:
+    """Return heads that have learned the first components, (count, P)."""
     v = task.eigen[1]
     scale = task.magnitudes[:count] ** (1 / 3)
     return np.concatenate([scale[:, None], scale[:, None] * v[:, :count].T, scale[:, None] * v[:, :count].T], axis=1)
 
 
 def utility(setting: Setting) -> Outcome:
-    """Lemma E.1: formula by sampling sequences, the maximum, and that ascents find nothing else."""
+    """Check Lemma E.1: the formula by sampled sequences, the maximum, and that ascents reach no other maximum."""
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     task, N = _figure_5(), 32
@@ -39,7 +39,7 @@ def utility(setting: Setting) -> Outcome:
     printed = N * V * Q @ (task.covariance @ task.covariance - v[:, :2] @ np.diag(lam[:2] ** 2) @ v[:, :2].T) @ K
     ours = float(task.problem.utility(theta, task.problem.residual(active))[0][0])
     batch = tasks.in_context_regression(task.covariance, N, setting.choose(quick=20_000, paper=1_000_000), seed)
-    known, new = (models.LinearAttention(*task.heads(one))(*batch.inputs) for one in (active, theta))
+    known, new = (models.LinearAttention(*task.heads(heads))(*batch.inputs) for heads in (active, theta))
     sampled = np.mean(np.asarray(new) * (batch.targets - np.asarray(known)))
     error = np.std(np.asarray(new) * (batch.targets - np.asarray(known))) / np.sqrt(len(batch.targets))
     ends = _ascents(task, active, setting.choose(quick=50, paper=1000), rng)
@@ -54,7 +54,8 @@ def utility(setting: Setting) -> Outcome:
     return Outcome("holds" if right else "fails", measured, {"ends of ascents": top}, seeds=(seed,))
 
 
-def _ascents(task, active, count: int, rng) -> list[float]:
+def _ascents(task: agf.InContext, active: np.ndarray, count: int, rng: np.random.Generator) -> list[float]:
+    """Return the utilities that ascents from random starts reach."""
     R = task.problem.residual(active)
     theta = rng.standard_normal((count, 9))
     for _ in range(1500):
@@ -65,7 +66,7 @@ def _ascents(task, active, count: int, rng) -> list[float]:
 
 
 def decoupled_losses(setting: Setting) -> Outcome:
-    """Lemma E.2: differences from L(0) add up; losses themselves do not."""
+    """Check Lemma E.2: differences from L(0) add up; losses themselves do not."""
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     task = _figure_5()
@@ -93,7 +94,7 @@ def decoupled_losses(setting: Setting) -> Outcome:
 
 
 def second_moment(setting: Setting) -> Outcome:
-    """Eq. 53 by sampling."""
+    """Check eq. 53 by sampling."""
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     task = agf.InContext(np.array([[1.0, 0.3], [0.3, 0.5]]), 5)
@@ -109,7 +110,7 @@ def second_moment(setting: Setting) -> Outcome:
 
 
 def levels(setting: Setting) -> Outcome:
-    """Eq. 57 by sampling, beside eq. 7."""
+    """Check eq. 57 by sampling, and compare it with eq. 7."""
     seed = setting.seeds_or((0,))[0]
     task = _figure_5()
     batch = tasks.in_context_regression(task.covariance, 32, setting.choose(quick=40_000, paper=2_000_000), seed)
@@ -126,13 +127,13 @@ def levels(setting: Setting) -> Outcome:
         "holds" if max(away) < 4 else "fails",
         measured,
         {"sampled": task.levels[1:]},
-        evidence=f"Eq. 7, with λ in place of λ², has levels {np.round(printed, 3).tolist()}, negative at the end.",
+        evidence=f"Eq. 7, with λ in place of λ², has the levels {np.round(printed, 3).tolist()}; the last is negative.",
         seeds=(seed,),
     )
 
 
 def bound(setting: Setting) -> Outcome:
-    """Eq. 58: valid from the jump before, with the −1; not from an earlier jump."""
+    """Check eq. 58: valid from the previous jump, with the −1; not from an earlier jump."""
     task = _figure_5()
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=30)))
     slack, printed = [], []
@@ -150,15 +151,15 @@ def bound(setting: Setting) -> Outcome:
         measured,
         {"jump over bound, l = k − 1": 1.0},
         evidence=(
-            f"Two heads of norm 0.2: the second jump is at {early['jump']:.2f}, which the bound printed with l = 0 "
-            f"puts after {early['printed bound']:.2f}."
+            f"Two heads of norm 0.2: the second jump is at {early['jump']:.2f}. The printed bound with l = 0 says that "
+            f"the jump comes after {early['printed bound']:.2f}."
         ),
         seeds=tuple(seeds),
     )
 
 
 def _two_heads() -> dict[str, float]:
-    """The second jump of two heads of norm 0.2 that start at the same maximum, and the printed bound from l = 0."""
+    """Return the second jump of two heads of norm 0.2 that start near one maximum, and the printed bound from l = 0."""
     task = agf.InContext(np.diag([1.0, 0.5]), 4)
     unit = np.concatenate([[1.0], [1.0, 0.0], [1.0, 0.0]]) / np.sqrt(3)
     tilted = np.concatenate([[1.0], [0.6, 0.8], [0.6, 0.8]]) / np.sqrt(3)
@@ -177,7 +178,7 @@ def _two_heads() -> dict[str, float]:
 
 
 def figure_5(setting: Setting) -> Outcome:
-    """Jumps and magnitudes of five heads against gradient flow from the same initialisation."""
+    """Compare jumps and magnitudes of five heads with gradient flow from the same initialisation."""
     seed = setting.seeds_or((0,))[0]
     task = _figure_5()
     alpha = setting.choose(quick=1e-2, paper=1e-3)
@@ -221,10 +222,10 @@ def figure_5(setting: Setting) -> Outcome:
     )
 
 
-def _along(task, params):
-    """v_kᵀ W v_k of every set of heads, (n, D)."""
+def _along(task: agf.InContext, params: np.ndarray) -> np.ndarray:
+    """Return v_kᵀ W v_k of every set of heads, (n, D)."""
     v = task.eigen[1]
     return np.einsum("dk,nde,ek->nk", v, np.stack([task.matrix(p) for p in params]), v)
 
 
-_SAME_START = "The loss of gradient flow, and the levels and jumps that AGF predicts from the same initialisation."
+_SAME_START = "Loss of gradient flow, with the levels and jumps that AGF predicts from the same initialisation."

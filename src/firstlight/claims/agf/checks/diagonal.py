@@ -1,6 +1,7 @@
-"""Section 3 and Appendix C: diagonal linear networks, where AGF is exact and tends to gradient flow."""
+"""Section 3 and Appendix C: diagonal linear networks, where gradient flow tends to AGF in the limit."""
 
 import itertools
+from typing import Any
 
 import numpy as np
 from scipy.integrate import cumulative_simpson, solve_ivp
@@ -12,22 +13,22 @@ from firstlight.records import figure
 from firstlight.theories import agf
 
 
-def _problem(seed: int, d: int = 5, n: int = 20):
-    """Figure 3's data: covariance eigenvalues 1/i, β* = 10·N(0, 1)."""
+def _problem(seed: int, d: int = 5, n: int = 20) -> tuple[np.ndarray, np.ndarray]:
+    """Draw the data of Figure 3: covariance eigenvalues 1/i, β* = 10·N(0, 1)."""
     rng = np.random.default_rng(seed)
     Q = canonical.orthogonal(rng, d, d)
     X = rng.standard_normal((n, d)) @ (Q * np.sqrt(1 / np.arange(1, d + 1)))
     return X, X @ (10 * rng.standard_normal(d))
 
 
-def _uv_flow(slope: float, alpha: float, eta: float, times):
-    """u, v of one dormant neuron under θ′ = η∇U with U = −uv·slope, in closed form."""
+def _uv_flow(slope: float, alpha: float, eta: float, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return u, v of a dormant neuron under θ′ = η∇U with U = −uv·slope, in closed form."""
     x = -eta * slope * np.asarray(times)
     return np.sqrt(2) * alpha * np.cosh(x), np.sqrt(2) * alpha * np.sinh(x)
 
 
 def utility_and_maximum(setting: Setting) -> Outcome:
-    """Lemma C.1 by brute force on the circle."""
+    """Check Lemma C.1 by brute force on the circle."""
     seed = setting.seeds_or((0,))[0]
     X, y = _problem(seed)
     n = len(y)
@@ -48,7 +49,7 @@ def utility_and_maximum(setting: Setting) -> Outcome:
 
 
 def conserved(setting: Setting) -> Outcome:
-    """Lemma C.2 along gradient flow of a whole diagonal network."""
+    """Check Lemma C.2 along gradient flow of a whole diagonal network."""
     seed, alpha = setting.seeds_or((0,))[0], 0.1
     X, y = _problem(seed, d=setting.choose(quick=3, paper=5))
     d = X.shape[1]
@@ -68,10 +69,10 @@ def conserved(setting: Setting) -> Outcome:
         "printed: u² − v² − 2α": float(np.abs(u**2 - v**2 - 2 * alpha).max()),
         "printed: (2uv)² − ‖θ‖² + 4α²": float(np.abs(4 * u**2 * v**2 - np.sqrt(norm4) + 4 * alpha**2).max()),
     }
-    right_ = measured["u² − v² − 2α²"] < CONSERVED and measured["(2uv)² − ‖θ‖⁴ + 4α⁴"] < CONSERVED_SQUARE
+    holds = measured["u² − v² − 2α²"] < CONSERVED and measured["(2uv)² − ‖θ‖⁴ + 4α⁴"] < CONSERVED_SQUARE
     wrong = measured["printed: u² − v² − 2α"]
     return Outcome(
-        "holds-as-corrected" if right_ and wrong > 0.1 else "fails",
+        "holds-as-corrected" if holds and wrong > 0.1 else "fails",
         measured,
         {"u² − v² − 2α²": 0.0, "(2uv)² − ‖θ‖⁴ + 4α⁴": 0.0},
         evidence=f"At α = 0.1 the printed u² − v² = 2α is off by {wrong:.2f} at every time.",
@@ -80,7 +81,7 @@ def conserved(setting: Setting) -> Outcome:
 
 
 def riccati_solution(setting: Setting) -> Outcome:
-    """Lemma C.3: Ū along the exact (u, v), against the hyperbolic tangent, before and after a jump."""
+    """Check Lemma C.3: compare Ū along the exact (u, v) with the hyperbolic tangent, before and after a jump."""
     alpha = 1e-3
     eta = -np.log(np.sqrt(2) * alpha)
     errors = []
@@ -96,7 +97,7 @@ def riccati_solution(setting: Setting) -> Outcome:
 
 
 def accumulated_utility(setting: Setting) -> Outcome:
-    """Theorem C.4: S and ρ after a change of slope, against the integral of 2Ū and the sign of uv."""
+    """Check Theorem C.4: compare S and ρ after a change of slope with the integral of 2Ū and the sign of uv."""
     errors, signs, flips = [], [], 0
     for alpha in (0.1, 1e-3):
         eta = -np.log(np.sqrt(2) * alpha)
@@ -104,7 +105,7 @@ def accumulated_utility(setting: Setting) -> Outcome:
             times = np.linspace(0.0, 0.8, setting.choose(quick=4001, paper=100_001))
             x = np.where(times <= 0.3, -first * times, -first * 0.3 - second * (times - 0.3)) * eta
             slopes = np.where(times <= 0.3, first, second)
-            # 2Ū jumps with the slope, so the integral is taken piece by piece.
+            # 2Ū jumps with the slope, so each piece is integrated separately.
             integrand = -slopes * np.tanh(2 * x)
             k = int(np.searchsorted(times, 0.3, side="right"))
             S1, _ = agf.lemmas.accumulated(0.0, first, 0.0, 0.3, eta)
@@ -122,7 +123,7 @@ def accumulated_utility(setting: Setting) -> Outcome:
 
 
 def next_jump(setting: Setting) -> Outcome:
-    """Corollary C.5: at Δτ the accumulated utility is one, and so is the norm."""
+    """Check Corollary C.5: at Δτ the accumulated utility and the norm are one."""
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     S_error, norm_error = [], []
@@ -141,7 +142,7 @@ def next_jump(setting: Setting) -> Outcome:
 
 
 def same_as_pesme_flammarion(setting: Setting) -> Outcome:
-    """Theorem 3.1: the same events on random problems, and times that differ by O(1/η)."""
+    """Check Theorem 3.1: the same events on random problems, and times that differ by O(1/η)."""
     count = setting.choose(quick=100, paper=400)
     same, fewer, returns, gaps = 0, 0, 0, {50.0: 0.0, 500.0: 0.0}
     for seed in range(count):
@@ -169,17 +170,18 @@ def same_as_pesme_flammarion(setting: Setting) -> Outcome:
         "holds" if right else "fails",
         measured,
         {"problems with the same events": count, "largest relative gap of times times η": law},
-        evidence="In the clock −log α instead of −log(√2 α) the times agree to the last digits already at α = 1e-8.",
+        evidence="With time in units of −log α instead of −log(√2 α), the times agree to rounding from α = 1e-8 on.",
     )
 
 
-def _same_events(a, b) -> bool:
-    keys = [[(event.neurons, event.fallen) for event in one.events] for one in (a, b)]
+def _same_events(a: agf.Staircase, b: agf.Staircase) -> bool:
+    """Check that two staircases have the same events and levels."""
+    keys = [[(event.neurons, event.fallen) for event in staircase.events] for staircase in (a, b)]
     return keys[0] == keys[1] and bool(np.allclose(a.levels, b.levels, rtol=0, atol=1e-8 * a.levels[0]))
 
 
 def figure_3(setting: Setting) -> Outcome:
-    """Loss curves of gradient flow tend to the staircase as α → 0, at the rate 1/|log α|."""
+    """Check that loss curves of gradient flow tend to the staircase as α → 0, at the rate 1/|log α|."""
     seed = setting.seeds_or((0,))[0]
     alphas = setting.choose(quick=(1e-4, 1e-8, 1e-16), paper=(0.99, 0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-8, 1e-16, 1e-100))
     X, y = _problem(seed)
@@ -211,19 +213,19 @@ def figure_3(setting: Setting) -> Outcome:
         "holds" if right else "fails",
         measured,
         {"exponent in |log α|": -1.0},
-        evidence="For α ≥ 1/√2 there is no clock for AGF; those curves are drawn alone.",
+        evidence="For α ≥ 1/√2 AGF's time scale is undefined; the figure shows these curves without a prediction.",
         figures=(shown,),
         seeds=(seed,),
     )
 
 
 def figure_8(setting: Setting) -> Outcome:
-    """Two coordinates, one of which returns to dormancy and flips its sign."""
+    """Check Figure 8: two coordinates, of which one returns to dormancy and flips its sign."""
     turn = np.deg2rad(150.0)
     R = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
     H = R @ np.diag([1.0, 25.0]) @ R.T
     beta = np.array([-0.2, 2.0])
-    # With H itself as Gram matrix nothing falls asleep; the released code has LᵀL, from H = LLᵀ.
+    # With H itself as Gram matrix no neuron returns to dormancy; the released code has LᵀL, from H = LLᵀ.
     intended = agf.lemmas.pesme_flammarion(np.linalg.cholesky(H).T, np.linalg.cholesky(H).T @ beta)
     X = np.sqrt(2) * np.linalg.cholesky(H)
     y = X @ beta
@@ -250,14 +252,15 @@ def figure_8(setting: Setting) -> Outcome:
         measured,
         {"order": [0, 1, 0], "jump times, α = 1e-100": limit.jump_times},
         evidence=(
-            "The eigenvalues 1 and 25 turned by 150° make [[7, 10.4], [10.4, 19]], with which nothing falls asleep; "
-            "the picture belongs to [[22.4, 7.4], [7.4, 3.6]], the Gram matrix of a Cholesky factor taken for X."
+            "The eigenvalues 1 and 25 rotated by 150° give [[7, 10.4], [10.4, 19]]. With this Gram matrix no neuron "
+            "returns to dormancy. The printed figure belongs to [[22.4, 7.4], [7.4, 3.6]], the Gram matrix of a "
+            "Cholesky factor used as X."
         ),
         figures=(_asleep_and_awake(runs, limit, end),),
     )
 
 
-def _asleep_and_awake(runs, limit, end: float):
+def _asleep_and_awake(runs: dict[float, Any], limit: agf.Staircase, end: float) -> figure.FigureData:
     betas = limit.parameters[:, :, 0]
     panels = [
         figure.curves(
@@ -286,6 +289,7 @@ def _asleep_and_awake(runs, limit, end: float):
     )
 
 
-def _corners(staircase, end: float):
+def _corners(staircase: agf.Staircase, end: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return times and levels of a staircase's corners, for a drawing."""
     edges = np.concatenate([[0.0], staircase.jump_times, [end]])
     return np.repeat(edges, 2)[1:-1], np.repeat(staircase.levels, 2)

@@ -10,7 +10,7 @@ from firstlight.theories import agf
 
 
 def staircase_to_slide(setting: Setting) -> Outcome:
-    """AGF and gradient flow from the same initialisation, for growing widths."""
+    """Compare AGF and gradient flow from the same initialisation, for growing widths."""
     seed = setting.seeds_or((0,))[0]
     if setting.scale == "paper" and (reasons := missing(("cifar10_subset",), setting.data)):
         return Outcome("inconclusive", None, None, evidence="; ".join(reasons))
@@ -54,8 +54,8 @@ def staircase_to_slide(setting: Setting) -> Outcome:
     )
 
 
-def _data(setting: Setting, seed: int):
-    """CIFAR-10 grey at paper scale; a few clusters of points in the quick check."""
+def _data(setting: Setting, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Load grey CIFAR-10 images at paper scale; draw a few clusters of points at quick scale."""
     if setting.scale == "paper" and setting.data is not None:
         task = tasks.grey_images(setting.data / "cifar10_subset")
         return task.inputs.dense(), task.targets
@@ -66,8 +66,8 @@ def _data(setting: Setting, seed: int):
     return X, np.eye(5)[labels] - 0.2
 
 
-def _largest_fall(times, loss) -> float:
-    """The largest share of the whole fall that happens within 5 % of the time: 1 for one jump, small for a slide."""
+def _largest_fall(times: np.ndarray, loss: np.ndarray) -> float:
+    """Return the largest share of the fall within 5 % of the time: 1 for a single jump, small for a slide."""
     window = 0.05 * (times[-1] - times[0])
     later = np.interp(times + window, times, loss)
     return float((loss - later).max() / (loss[0] - loss.min()))

@@ -1,4 +1,6 @@
-"""Section 4 and Appendix D: fully connected linear networks learn one singular mode after the other."""
+"""Section 4 and Appendix D: fully connected linear networks learn singular modes one by one."""
+
+from typing import Any
 
 import numpy as np
 
@@ -8,8 +10,8 @@ from firstlight.records import figure
 from firstlight.theories import agf
 
 
-def _figure_4(commuting: bool, seed: int, size: int):
-    """Σ_xx with eigenvalues i⁻² and a Gaussian target; for the commuting panel both are diagonal in one basis."""
+def _figure_4(commuting: bool, seed: int, size: int) -> agf.LinearNetwork:
+    """Draw Σ_xx with eigenvalues i⁻² and a Gaussian target; in the commuting panel both are diagonal in one basis."""
     rng = np.random.default_rng(seed)
     Q = canonical.orthogonal(rng, size, size)
     lam = np.arange(1, size + 1.0) ** -2
@@ -20,8 +22,10 @@ def _figure_4(commuting: bool, seed: int, size: int):
     return agf.LinearNetwork(Q @ np.diag(lam) @ Q.T, U @ np.diag(b) @ Q.T, size)
 
 
-def _crossings(network, staircase, alpha: float, jumps: int, seed: int):
-    """Gradient flow up to a jump, and its comparison with the prediction."""
+def _crossings(
+    network: agf.LinearNetwork, staircase: agf.Staircase, alpha: float, jumps: int, seed: int
+) -> tuple[Any, Any]:
+    """Return gradient flow up to a jump, and its comparison with the prediction."""
     end = 1.25 * float(staircase.jump_times[jumps - 1])
     times = np.concatenate([[0.0], np.geomspace(0.1 * staircase.jump_times[0], end, 1200)])
     run = network.flow(alpha, times, seed)
@@ -29,7 +33,7 @@ def _crossings(network, staircase, alpha: float, jumps: int, seed: int):
 
 
 def utility_on_the_stiefel_manifold(setting: Setting) -> Outcome:
-    """Lemma D.1: total utility of orthonormal pairs against the singular values, and how many pairs there are."""
+    """Check Lemma D.1: compare the total utility of orthonormal pairs with the singular values; count the pairs."""
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     M, d = 4, 6
@@ -46,7 +50,7 @@ def utility_on_the_stiefel_manifold(setting: Setting) -> Outcome:
     for _ in range(setting.choose(quick=20, paper=500)):
         A, W = (canonical.orthogonal(rng, n, M) for n in (M, d))
         for _ in range(300):
-            # Polar ascent of tr AᵀGW in turns: each factor is the best for the other.
+            # Alternating polar ascent of tr AᵀGW: each factor is optimal for the other.
             W = _polar(G.T @ A)
             A = _polar(G @ W)
         ends.append(float(np.sum(A * (G @ W))) / 2)
@@ -61,18 +65,19 @@ def utility_on_the_stiefel_manifold(setting: Setting) -> Outcome:
         "holds-as-corrected" if right else "fails",
         measured,
         {"total utility reached": top, "pairs": min(M, d)},
-        evidence=f"With H = 10 the printed |D| = H − k is 10 at k = 0; there are {min(M, d)} singular modes to learn.",
+        evidence=f"With H = 10 the printed |D| = H − k is 10 at k = 0, but only {min(M, d)} singular modes exist.",
         seeds=(seed,),
     )
 
 
-def _polar(A):
+def _polar(A: np.ndarray) -> np.ndarray:
+    """Return the polar factor."""
     u, _, vt = np.linalg.svd(A, full_matrices=False)
     return u @ vt
 
 
 def conjecture(setting: Setting) -> Outcome:
-    """Conjecture 4.1 against gradient flow: where σ and μ agree, and where they do not."""
+    """Compare Conjecture 4.1 with gradient flow, where σ and μ agree and where they differ."""
     seed = setting.seeds_or((0,))[0]
     size, jumps = setting.choose(quick=(6, 4), paper=(10, 8))
     errors = {}
@@ -91,13 +96,16 @@ def conjecture(setting: Setting) -> Outcome:
         "holds-as-corrected" if right and visited["predicted, printed"] < 0.6 else "fails",
         measured,
         {"level after one jump, Σ = diag(1, .01), B = diag(1, 20)": 2.0},
-        evidence=f"Flow visits {visited['gradient flow']:.3f}; printed is {visited['predicted, printed']:.3f}.",
+        evidence=(
+            f"Gradient flow reaches the level {visited['gradient flow']:.3f}; the printed level is "
+            f"{visited['predicted, printed']:.3f}."
+        ),
         seeds=(seed,),
     )
 
 
 def commuting_times(setting: Setting) -> Outcome:
-    """Eq. 47: τ^(k) = 1/σ_k up to O(1/|log α|)."""
+    """Check eq. 47: τ^(k) = 1/σ_k up to O(1/|log α|)."""
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     network = agf.LinearNetwork(np.diag([2.0, 1.0, 0.5]), np.diag([1.5, 1.2, 1.0]), 3)
@@ -119,7 +127,7 @@ def commuting_times(setting: Setting) -> Outcome:
 
 
 def greedy_low_rank(setting: Setting) -> Outcome:
-    """Algorithm 3 against the closed form of AGF's cost phase and against gradient flow."""
+    """Compare Algorithm 3 with the closed form of AGF's cost phase."""
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=20)))
     errors, above = [], 0
     for seed in seeds:
@@ -135,7 +143,7 @@ def greedy_low_rank(setting: Setting) -> Outcome:
 
 
 def figure_4(setting: Setting) -> Outcome:
-    """Singular values of the network's map over time, in both panels."""
+    """Compare the singular values of the network's map over time with AGF, in both panels."""
     seed = setting.seeds_or((0,))[0]
     size, jumps = setting.choose(quick=(6, 4), paper=(10, 8))
     panels, errors, scores = [], {}, {}

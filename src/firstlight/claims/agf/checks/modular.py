@@ -1,4 +1,7 @@
-"""Section 5 and Appendix F: modular addition, one Fourier feature after the other."""
+"""Section 5 and Appendix F: modular addition learns Fourier features one by one."""
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
@@ -8,32 +11,34 @@ from firstlight.claims.agf.tolerances import MODULAR_ROUNDING
 from firstlight.theories import agf
 
 
-def _template(p: int, seed: int):
-    """A random centred template."""
+def _template(p: int, seed: int) -> np.ndarray:
+    """Draw a centred template."""
     x = np.random.default_rng(seed).standard_normal(p)
     return x - x.mean()
 
 
-def _orbit(x):
+def _orbit(x: np.ndarray) -> np.ndarray:
+    """Return all shifts of a template, (p, p)."""
     p = len(x)
     return np.stack([np.roll(x, a) for a in range(p)])
 
 
-def _pairs(weights, x):
-    """f(a, b) (p, p, p) of neurons with weights u, v, w (3, N, p), by brute force."""
+def _pairs(weights: Sequence[np.ndarray] | np.ndarray, x: np.ndarray) -> np.ndarray:
+    """Compute f(a, b) (p, p, p) of neurons with weights u, v, w (3, N, p), by brute force."""
     u, v, w = weights
     O = _orbit(x)
     A, B = O @ u.T, O @ v.T
     return ((A[:, None, :] + B[None, :, :]) ** 2) @ w
 
 
-def _targets(x):
+def _targets(x: np.ndarray) -> np.ndarray:
+    """Return the target (a + b)·x of every pair, (p, p, p)."""
     p = len(x)
     return _orbit(x)[np.add.outer(np.arange(p), np.arange(p)) % p]
 
 
 def triple_correlation(setting: Setting) -> Outcome:
-    """Lemma F.1 by summing over all pairs."""
+    """Check Lemma F.1 by sums over all pairs."""
     errors, dropped = {}, {}
     for p in setting.choose(quick=(7, 10), paper=(7, 10, 23, 40)):
         rng = np.random.default_rng(p)
@@ -49,12 +54,12 @@ def triple_correlation(setting: Setting) -> Outcome:
         "holds" if max(errors.values()) < MODULAR_ROUNDING else "fails",
         errors,
         dict.fromkeys(errors, 0.0),
-        evidence=f"Eq. 62, in the proof, drops one x̂; it gives {dropped} of the sum.",
+        evidence=f"Eq. 62, in the proof, drops a factor x̂. Its ratio to the true sum is {dropped}.",
     )
 
 
 def initial_utility(setting: Setting) -> Outcome:
-    """Lemma F.2 by summing over all pairs, for two and for three summands."""
+    """Check Lemma F.2 by sums over all pairs, for two and for three summands."""
     errors, printed = {}, {}
     for p in setting.choose(quick=(7, 10), paper=(7, 10, 23, 40)):
         rng = np.random.default_rng(p)
@@ -74,12 +79,12 @@ def initial_utility(setting: Setting) -> Outcome:
         "holds" if max(errors.values()) < MODULAR_ROUNDING else "fails",
         errors,
         dict.fromkeys(errors, 0.0),
-        evidence=f"Section 5 leaves out the conjugates; its formula gives {printed} of the utility.",
+        evidence=f"Section 5 omits the conjugates. The ratio of its formula to the utility is {printed}.",
     )
 
 
 def maxima(setting: Setting) -> Outcome:
-    """Theorem 5.1: the height and shape of the global maximum, and the other local maxima."""
+    """Check Theorem 5.1: the height and shape of the global maximum, and the other local maxima."""
     seed = setting.seeds_or((0,))[0]
     p = setting.choose(quick=11, paper=21)
     x = agf.harmonic_template(p, {1: 10.0, 2: 8.0 * np.exp(0.7j), 3: 6.4})
@@ -109,13 +114,15 @@ def maxima(setting: Setting) -> Outcome:
         "holds-as-corrected" if right else "fails",
         measured,
         {"U at the maximiser over U*": {1: 1.0, 2: 1.0, 3: 1.0}},
-        evidence=f"{ends[1]:.1%} of ascents end at |x̂| = 8, a local maximum: two flat directions and no rising one.",
+        evidence=(
+            f"{ends[1]:.1%} of ascents end at |x̂| = 8, a local maximum: two directions are flat and none ascends."
+        ),
         seeds=(seed,),
     )
 
 
-def _second_order(task, weights) -> list[float]:
-    """The three largest eigenvalues of the Hessian on the sphere, in units of the largest curvature."""
+def _second_order(task: agf.Template, weights: Sequence[np.ndarray] | np.ndarray) -> list[float]:
+    """Return the three largest eigenvalues of the Hessian on the sphere, relative to the largest curvature."""
     theta = task.theta(*(part[None] for part in weights))
     P = theta.shape[1]
     nothing = task.problem.residual(np.zeros_like(theta))
@@ -131,7 +138,7 @@ def _second_order(task, weights) -> list[float]:
 
 
 def alignment_is_kept(setting: Setting) -> Outcome:
-    """Theorem F.5: no gradient at other harmonics when the squares cancel, and some when they do not."""
+    """Check Theorem F.5: gradients at other harmonics vanish if and only if the squares cancel."""
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     p, xi = setting.choose(quick=(13, 2), paper=(31, 3))
@@ -139,7 +146,7 @@ def alignment_is_kept(setting: Setting) -> Outcome:
     task = agf.Template(f"Z{p}", x)
     A, s = rng.uniform(0.5, 1.5, (3, 4)), rng.uniform(0, 2 * np.pi, (3, 4))
     pair = [np.concatenate([A, A], 1), np.concatenate([s, s], 1)]
-    # (z₁ + z₂)² − (z₁ − z₂)²: the second half has v and w turned round, so that the squares cancel.
+    # (z₁ + z₂)² − (z₁ − z₂)²: the second half has the opposite signs of v and w, so that the squares cancel.
     pair[1][1, 4:] += np.pi
     pair[1][2, 4:] += np.pi
     leaks = {}
@@ -155,13 +162,13 @@ def alignment_is_kept(setting: Setting) -> Outcome:
         "holds" if right else "fails",
         leaks,
         {"squares cancel": 0.0},
-        evidence="The prefactors of eq. 79 should be 2/p², 2/p² and 1/p², which does not matter here.",
+        evidence="The prefactors of eq. 79 should be 2/p², 2/p² and 1/p²; the theorem does not depend on them.",
         seeds=(seed,),
     )
 
 
 def aligned_cost(setting: Setting) -> Outcome:
-    """Lemma F.6 by summing over all pairs."""
+    """Check Lemma F.6 by sums over all pairs."""
     seed = setting.seeds_or((0,))[0]
     rng = np.random.default_rng(seed)
     errors = {}
@@ -179,15 +186,15 @@ def aligned_cost(setting: Setting) -> Outcome:
     )
 
 
-def _learned(p: int, seed: int):
-    """A template, its largest frequency ξ, and six neurons that have learned it."""
+def _learned(p: int, seed: int) -> tuple[np.ndarray, int, Any]:
+    """Return a template, its largest frequency ξ, and six neurons that have learned ξ."""
     x = _template(p, seed)
     xi = int(np.abs(np.fft.fft(x)[1 : (p + 1) // 2]).argmax()) + 1
     return x, xi, agf.lemmas.six_neurons(x, xi)
 
 
 def tight_bound(setting: Setting) -> Outcome:
-    """Theorem 5.2: the bound, attained by six neurons, and the utility that is left."""
+    """Check Theorem 5.2: the bound, which six neurons attain, and the remaining utility."""
     seed = setting.seeds_or((0,))[0]
     p = setting.choose(quick=7, paper=13)
     x, xi, weights = _learned(p, seed)
@@ -199,7 +206,7 @@ def tight_bound(setting: Setting) -> Outcome:
     s_x, height = float(np.angle(np.fft.fft(x)[xi])), float(agf.lemmas.utility_at(x)[xi])
 
     def gain(flat, N):
-        """𝓒 − U of aligned neurons, in units of the bound |x̂|²/p."""
+        """Return 𝓒 − U of aligned neurons, in units of the bound |x̂|²/p."""
         A, s = flat.reshape(2, 3, N)
         U = height * np.sum(A[0] * A[1] * A[2] * np.cos(s[0] + s[1] - s[2] - s_x))
         return (agf.lemmas.aligned_cost(A, s, p, float(x_hat[xi])) - U) / (x_hat[xi] ** 2 / p)
@@ -238,7 +245,7 @@ def tight_bound(setting: Setting) -> Outcome:
 
 
 def learned_function(setting: Setting) -> Outcome:
-    """Lemma F.8 for the six neurons."""
+    """Check Lemma F.8 for the six neurons."""
     errors = {}
     for p in setting.choose(quick=(7, 11), paper=(7, 11, 23)):
         x, xi, weights = _learned(p, p)
@@ -249,12 +256,12 @@ def learned_function(setting: Setting) -> Outcome:
         "holds" if max(errors.values()) < MODULAR_ROUNDING else "fails",
         errors,
         dict.fromkeys(errors, 0.0),
-        evidence="Eq. 92, in the proof, drops |x̂|² in its second line.",
+        evidence="Eq. 92, in the proof, drops the factor |x̂|² in its second line.",
     )
 
 
 def updated_utility(setting: Setting) -> Outcome:
-    """Theorem F.9 by summing over all pairs."""
+    """Check Theorem F.9 by sums over all pairs."""
     errors, printed = {}, {}
     for p in setting.choose(quick=(7, 11), paper=(7, 11, 23)):
         x, xi, weights = _learned(p, p)
@@ -266,11 +273,11 @@ def updated_utility(setting: Setting) -> Outcome:
         others = [k for k in range(1, p) if k not in (xi, p - xi)]
         at_xi = hats[0][xi] * hats[1][xi] * np.conj(hats[2][xi] * x_hat[xi])
         printed[f"p = {p}"] = float(np.real(2 / p**3 * np.sum(np.abs(x_hat[others]) ** 2) * at_xi) / U)
-    # One counterexample is enough; a random neuron may come near the printed sum by chance.
+    # A single counterexample is enough; a random neuron may come near the printed sum by chance.
     right = max(errors.values()) < 1e-8 and max(abs(v - 1) for v in printed.values()) > 0.05
     return Outcome(
         "holds-as-corrected" if right else "fails",
         errors,
         dict.fromkeys(errors, 0.0),
-        evidence=f"With the index ξ, as printed, eq. 93 gives {printed} of the utility.",
+        evidence=f"With the index ξ, as printed, the ratio of eq. 93 to the utility is {printed}.",
     )

@@ -1,7 +1,8 @@
-"""Section 5: the levels and times of modular addition against gradient flow (eq. 9, Figure 6)."""
+"""Section 5: levels and times of modular addition compared with gradient flow (eq. 9, Figure 6)."""
 
 import functools
 import itertools
+from typing import Any
 
 import numpy as np
 
@@ -9,14 +10,17 @@ from firstlight.claims._claim import Outcome, Setting
 from firstlight.records import figure
 from firstlight.theories import agf
 
+Case = tuple[agf.Template, np.ndarray, agf.Staircase, Any]
+"""Task, initial neurons, AGF's staircase and gradient flow."""
+
 
 @functools.cache
-def _clean_case(width: int, alpha: float, seed: int, learned: float):
-    """p = 7, odd: the task, the initial neurons, the staircase and gradient flow; two claims look at it."""
+def _clean_case(width: int, alpha: float, seed: int, learned: float) -> Case:
+    """Return task, initial neurons, staircase and gradient flow for p = 7. Cached, because two claims use it."""
     task = agf.Template("Z7", agf.harmonic_template(7, {1: 6.0, 3: 3.0}))
     theta = task.problem.initial(width=width, alpha=alpha, seed=seed)
     steps = agf.predict(task.problem, theta, learned=learned)
-    # Gradient flow may be later than AGF; it stops once it is past the second jump, whose middle is at a tenth.
+    # Gradient flow may be later than AGF. It stops after the second jump, whose middle is at a tenth of the loss.
     end = (1.4 if learned > 0.1 else 4.0) * float(steps.jump_times[-1])
     times = np.concatenate([[0.0], np.geomspace(end / 2000, end, 200 if learned > 0.1 else 1500)])
     stop = None if learned > 0.1 else 0.09 * float(steps.levels[0])
@@ -24,17 +28,17 @@ def _clean_case(width: int, alpha: float, seed: int, learned: float):
     return task, theta, steps, run
 
 
-def _quick_case(seed: int):
-    """Ten neurons, to the first plateau, far from the second jump."""
+def _quick_case(seed: int) -> Case:
+    """Run ten neurons to the first plateau, far from the second jump."""
     return _clean_case(10, 1e-2, seed, 0.21)
 
 
-def _read(task, steps, run):
-    """The levels of eq. 9, and a row for each with AGF's time, gradient flow's time and level, and their error."""
+def _read(task: agf.Template, steps: agf.Staircase, run: Any) -> tuple[Any, Any]:
+    """Return the levels of eq. 9, and a row per level: times of AGF and gradient flow, the flow's level, the error."""
     law = agf.lemmas.fourier_levels(task.template)
     middles = (law.levels[1:] + law.levels[:-1]) / 2
-    told = [next((e.time for e in steps.events if e.after <= m), float("nan")) for m in middles]
-    ideal = agf.lemmas.from_levels(told, law.levels, law.frequencies, eta=1.0, kappa=3)
+    predicted = [next((e.time for e in steps.events if e.after <= m), float("nan")) for m in middles]
+    ideal = agf.lemmas.from_levels(predicted, law.levels, law.frequencies, eta=1.0, kappa=3)
     frame = ideal.compare(run).frame
     frame["measured_level"] = [
         _flattest(run, start, level) for start, level in zip(frame["measured_time"], law.levels[1:], strict=True)
@@ -42,8 +46,8 @@ def _read(task, steps, run):
     return law, frame
 
 
-def _flattest(run, start: float, level: float) -> float:
-    """The loss where it is flattest after a jump, before it leaves the level by 5 % for a plateau within a cascade."""
+def _flattest(run: Any, start: float, level: float) -> float:
+    """Return the loss at its flattest point after a jump, while the loss is within 5 % of the level."""
     inside = np.flatnonzero((run.times > start) & (run.loss > 0.95 * level))
     if len(inside) < 2:
         return float("nan")
@@ -52,7 +56,7 @@ def _flattest(run, start: float, level: float) -> float:
 
 
 def levels_and_times(setting: Setting) -> Outcome:
-    """Eq. 9 in cases that meet its assumptions: p odd and, at paper scale, H ≥ 3p."""
+    """Check eq. 9 in cases that meet its assumptions: p odd and, at paper scale, H ≥ 3p."""
     seeds = setting.seeds_or((0,) if setting.scale == "quick" else (0, 1, 2, 3))
     alphas = setting.choose(quick=(1e-2,), paper=(1e-2, 1e-3, 1e-5))
     first, second, scaled, off, waits = {}, {}, {}, {}, []
@@ -62,7 +66,9 @@ def levels_and_times(setting: Setting) -> Outcome:
             _quick_case(seed) if setting.scale == "quick" else _clean_case(21, alpha, seed, learned=0.02)
         )
         law, frame = _read(task, steps, run)
-        errors, times, levels = (frame[one].to_numpy() for one in ("time_error", "measured_time", "measured_level"))
+        errors, times, levels = (
+            frame[column].to_numpy() for column in ("time_error", "measured_time", "measured_level")
+        )
         first.setdefault(f"{alpha:g}", []).append(float(errors[0]))
         second.setdefault(f"{alpha:g}", []).append(float(errors[1]))
         scaled.setdefault(f"{alpha:g}", []).append(alpha * float(times[1]))
@@ -89,25 +95,25 @@ def levels_and_times(setting: Setting) -> Outcome:
         measured,
         {"first level of gradient flow, relative error": 0.0, "1/(3U*)": scale},
         evidence=(
-            f"√(3p^(3/2))/(√2|x̂|³) = {printed:.3g} is not 1/(3U*) = {scale:.3g}. The second jump is that of neurons "
-            "which nearly woke in the first cascade, where 1/‖θ‖ is near zero, so that it is ill-conditioned: times α "
-            "it should not depend on α, but changes by half for some seeds in gradient flow itself."
+            f"√(3p^(3/2))/(√2|x̂|³) = {printed:.3g} is not 1/(3U*) = {scale:.3g}. The time of the second jump is "
+            "ill-conditioned: its neurons nearly became active in the first cascade, where 1/‖θ‖ is near zero. The "
+            "time times α should not depend on α, but changes by half for some seeds in gradient flow itself."
         ),
         seeds=tuple(seeds),
     )
 
 
-def _longest(steps, upper: float, lower: float) -> float:
-    """The level of a staircase, among those between two middles, that lasts longest."""
+def _longest(steps: agf.Staircase, upper: float, lower: float) -> float:
+    """Return the level of a staircase between two losses that lasts longest."""
     between = (steps.levels < upper) & (steps.levels > lower)
-    # The last level has no end; it counts as long as the time before it.
+    # The last level has no end; its length counts as the time before it.
     ends = np.append(steps.jump_times, 2 * steps.jump_times[-1])
     lasts = np.diff(np.concatenate([[0.0], ends]))
     return float(steps.levels[between][lasts[between].argmax()])
 
 
 def figure_6(setting: Setting) -> Outcome:
-    """Figure 6 (a clean case in the quick check): spectrum of the outputs over time, levels, jumps and neurons."""
+    """Check Figure 6 (at quick scale a simpler case): spectrum of the outputs over time, levels, jumps, neurons."""
     seed = setting.seeds_or((0,))[0]
     if setting.scale == "quick":
         task, _, steps, run = _quick_case(seed)
@@ -126,7 +132,7 @@ def figure_6(setting: Setting) -> Outcome:
     middles = (law.levels[1:] + law.levels[:-1]) / 2
     predicted = np.array([_longest(steps, *pair) for pair in itertools.pairwise(middles)][: len(plateaus)])
     between = law.levels[1 : 1 + len(plateaus)]
-    level = max(float(np.abs(one / between - 1).max()) for one in (plateaus, predicted))
+    level = max(float(np.abs(levels / between - 1).max()) for levels in (plateaus, predicted))
     measured = {
         "jumps of gradient flow": frame["measured_time"].to_numpy(),
         "jumps of AGF": frame["predicted_time"].to_numpy(),
@@ -141,18 +147,21 @@ def figure_6(setting: Setting) -> Outcome:
         "holds" if right else "fails",
         measured,
         {"plateaus of gradient flow": law.levels[1:-1], "errors": 0.0},
-        evidence="One initialisation; p is even and H < 3p, outside the theorem's assumptions. Inside: equation 9.",
+        evidence=(
+            "One initialisation; p is even and H < 3p, outside the theorem's assumptions. agf.equation-9 checks a case "
+            "that meets them."
+        ),
         figures=(_over_time(task, steps, run), _the_neurons(task, law, run)),
         seeds=(seed,),
     )
 
 
-def _over_time(task, steps, run):
-    """Panel (a) of Figure 6, and the loss."""
+def _over_time(task: agf.Template, steps: agf.Staircase, run: Any) -> figure.FigureData:
+    """Draw panel (a) of Figure 6, and the loss."""
     power = np.stack([task.power(p) for p in run.params])
     ours = np.stack([task.power(p) for p in steps.parameters])
     at = np.searchsorted(steps.jump_times, run.times[1:], side="right")
-    wanted = {one.label for one in task.order}
+    wanted = {irrep.label for irrep in task.order}
     series = []
     for i, component in enumerate(task.components):
         if component.label in wanted:
@@ -173,8 +182,8 @@ def _over_time(task, steps, run):
     )
 
 
-def _the_neurons(task, law, run):
-    """Panels (b) to (d) of Figure 6: outputs on the way, and the output weights at the end with their phases."""
+def _the_neurons(task: agf.Template, law: Any, run: Any) -> figure.FigureData:
+    """Draw panels (b) to (d) of Figure 6: outputs during training, final output weights and their phases."""
     middles = (law.levels[1:] + law.levels[:-1]) / 2
     marks = [0, *(int(np.argmax(run.loss <= m)) for m in middles if (run.loss <= m).any())]
     shown = [*((a + b) // 2 for a, b in itertools.pairwise(marks)), len(run.loss) - 1]

@@ -246,7 +246,7 @@ def _least_residual(order: int, seed: int) -> float:
 
 
 def _least_norm(seed: int) -> tuple[float, float, float]:
-    """Minimise the norm of a solution of order 3; return ‖z‖², the distance from z̃ ∗ y up to signs, and the residual."""
+    """Minimise the norm of a solution of order 3; return ‖z‖², distance from z̃ ∗ y up to signs, and residual."""
     limits = {"type": "eq", "fun": _constraints, "jac": _jacobian, "args": (3,)}
     options = {"maxiter": 500, "ftol": 1e-15}
     start = _solve(_start(3, seed), 3).x

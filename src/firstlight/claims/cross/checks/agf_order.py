@@ -59,7 +59,7 @@ def _pointwise(group: groups.Group) -> float:
 
 
 def _learned_order(name: str, setting: Setting) -> dict[str, float]:
-    """Return the time at which gradient flow has half of each irrep of a class-function template, in predicted order."""
+    """Return the times at which gradient flow has half of each irrep of a class function, in predicted order."""
     group = groups.parse(name)
     components = [c for c in group.real_components() if not c.is_trivial]
     # x̂(ρ) = c_ρ·I, with coefficients that put the irreps of highest dimension first: the reverse of the one-hot order.

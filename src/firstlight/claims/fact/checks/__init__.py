@@ -1,1 +1,1 @@
-"""The checks behind the claims of FACT, one module per topic."""
+"""Checks of the FACT claims, one module per topic."""

@@ -11,11 +11,14 @@ from firstlight.probes._experiments.critical import settle
 from firstlight.probes._experiments.layers import CASES
 from firstlight.probes._experiments.threads import one_thread, seeded
 
+Probed = tuple[float, probes.ProbeResult, probes.ProbeResult]
+"""Relative gradient norm at the critical point, and the probes without and with the bias."""
+
 
 @functools.lru_cache(maxsize=16)
-def _settled(seed: int):
-    """Every case brought to rest and probed, kept because three claims look at them."""
-    found = {}
+def _settled(seed: int) -> dict[str, Probed]:
+    """Train every case to a critical point and probe it. Cached, because three claims use the results."""
+    probed = {}
     with one_thread():
         for name, make in CASES.items():
             with seeded(seed):
@@ -25,25 +28,26 @@ def _settled(seed: int):
                 batches = [(case.inputs, case.targets)]
                 result = probes.probe(case.model, batches, **options, backward=True, keep_matrices=True)
                 biased = probes.probe(case.model, batches, **options, with_bias=True)
-            found[name] = (rest, result, biased)
-    return found
+            probed[name] = (rest, result, biased)
+    return probed
 
 
-def _cases(setting: Setting):
+def _cases(setting: Setting) -> tuple[tuple[int, ...], dict[tuple[str, int], Probed]]:
+    """Return the seeds and the probed cases of all seeds."""
     seeds = setting.seeds_or(setting.choose(quick=(1,), paper=(1, 4)))
-    return seeds, {(name, seed): one for seed in seeds for name, one in _settled(seed).items()}
+    return seeds, {(name, seed): case for seed in seeds for name, case in _settled(seed).items()}
 
 
 def forward(setting: Setting) -> Outcome:
-    """‖WᵀW − FACT‖/‖WᵀW‖ of all layers at critical points, weights alone and with their bias."""
-    seeds, found = _cases(setting)
+    """Measure ‖WᵀW − FACT‖/‖WᵀW‖ of all layers at critical points, for weights alone and with their bias."""
+    seeds, cases = _cases(setting)
     measured = {
-        f"{name}, seed {seed}": max(x.residual for x in result.layers) for (name, seed), (_, result, _) in found.items()
+        f"{name}, seed {seed}": max(x.residual for x in result.layers) for (name, seed), (_, result, _) in cases.items()
     }
-    biased = max(layer.residual for _, _, result in found.values() for layer in result.layers)
-    rest = max(one[0] for one in found.values())
-    alive = min(float(np.linalg.norm(x.matrices["NFM"])) for _, result, _ in found.values() for x in result.layers)
-    untreated = [name for _, result, _ in found.values() for name in result.untreated]
+    biased = max(layer.residual for _, _, result in cases.values() for layer in result.layers)
+    rest = max(case[0] for case in cases.values())
+    alive = min(float(np.linalg.norm(x.matrices["NFM"])) for _, result, _ in cases.values() for x in result.layers)
+    untreated = [name for _, result, _ in cases.values() for name in result.untreated]
     holds = max(*measured.values(), biased) <= CRITICAL_POINT and rest < 1e-11 and not untreated and alive > 1e-3
     return Outcome(
         "holds" if holds else "fails",
@@ -51,18 +55,18 @@ def forward(setting: Setting) -> Outcome:
         dict.fromkeys([*measured, "with the bias as one more input"], 0.0),
         evidence=(
             "∇_hℓ is the partial derivative Wᵀδ through the layer itself, summed over positions and over all uses of "
-            "the weight; the total ∂ℓ/∂h of autograd is another vector around skip connections and shared inputs."
+            "the weight. With skip connections or shared inputs it differs from autograd's total derivative ∂ℓ/∂h."
         ),
         seeds=seeds,
     )
 
 
 def backward(setting: Setting) -> Outcome:
-    """‖WWᵀ − bFACT‖/‖WWᵀ‖ of the same layers."""
-    seeds, found = _cases(setting)
+    """Measure ‖WWᵀ − bFACT‖/‖WWᵀ‖ of the same layers."""
+    seeds, cases = _cases(setting)
     measured = {
         f"{name}, seed {seed}": max(x.backward_residual for x in result.layers if x.side == "in")
-        for (name, seed), (_, result, _) in found.items()
+        for (name, seed), (_, result, _) in cases.items()
     }
     return Outcome(
         "holds" if max(measured.values()) <= CRITICAL_POINT else "fails",
@@ -74,10 +78,10 @@ def backward(setting: Setting) -> Outcome:
 
 
 def symmetrised(setting: Setting) -> Outcome:
-    """WᵀW against FACTᵀ, √(FACT·FACTᵀ) and the printed √(FACTᵀ)."""
-    seeds, found = _cases(setting)
+    """Compare WᵀW with FACTᵀ, √(FACT·FACTᵀ) and the printed √(FACTᵀ)."""
+    seeds, cases = _cases(setting)
     errors: dict[str, list[float]] = {"FACTᵀ": [], "√(FACT·FACTᵀ)": [], "printed √(FACTᵀ)": []}
-    for _, result, _ in found.values():
+    for _, result, _ in cases.values():
         for layer in result.layers:
             if layer.groups > 1:
                 continue
@@ -96,6 +100,6 @@ def symmetrised(setting: Setting) -> Outcome:
         ("holds-as-corrected" if printed > 0.1 else "holds") if holds else "fails",
         worst,
         {"FACTᵀ": 0.0, "√(FACT·FACTᵀ)": 0.0},
-        evidence=f"√(FACTᵀ) misses WᵀW by up to {printed:.2g} of its norm.",
+        evidence=f"√(FACTᵀ) differs from WᵀW by up to {printed:.2g} of its norm.",
         seeds=seeds,
     )

@@ -14,7 +14,7 @@ AT_REST = 1e-12
 
 
 def exactly_balanced(setting: Setting) -> Outcome:
-    """Balance and powers of AGOP at every layer of exact critical points, a minimum and a saddle of each depth."""
+    """Check balance and powers of AGOP at every layer of exact critical points: a minimum and a saddle per depth."""
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=5)))
     depths = (2, 3, 4, 5)
     lam, balance, powers, facts, teacher, rest = 0.05, [], [], [], [], []
@@ -23,7 +23,7 @@ def exactly_balanced(setting: Setting) -> Outcome:
         for depth in depths:
             problem = fact.LinearProblem(np.eye(10), T, lam, 1 / 5)
             minimum = fact.lemmas.balanced_minimiser(problem, depth, width=8)
-            # A saddle: the same without its largest singular direction.
+            # The saddle is the minimum without its largest singular direction.
             saddle = [_without(W, first=l == 0, last=l == depth - 1) for l, W in enumerate(minimum)]
             for weights in (minimum, saddle):
                 gradients = problem.gradients(weights)
@@ -51,15 +51,15 @@ def exactly_balanced(setting: Setting) -> Outcome:
         measured,
         {"imbalance": 0.0, "W_lᵀW_l against AGOP_l^(1/(L−l+1))": 0.0, "WᵀW against FACT": 0.0},
         evidence=(
-            f"λ = {lam}: at minima and saddles alike the powers of AGOP are exact, while ((W*)ᵀW*)^(1/L) is off by up "
-            f"to {max(teacher):.2g} of the norm."
+            f"λ = {lam}: the powers of AGOP are exact at minima and at saddles, while ((W*)ᵀW*)^(1/L) is off by up to "
+            f"{max(teacher):.2g} of the norm."
         ),
         seeds=seeds,
     )
 
 
-def _without(W, *, first: bool, last: bool):
-    """The layer with its leading hidden unit cut off on both sides."""
+def _without(W: np.ndarray, *, first: bool, last: bool) -> np.ndarray:
+    """Remove the leading hidden unit of a layer on both sides."""
     W = W.copy()
     if not first:
         W[0] = 0
@@ -69,7 +69,7 @@ def _without(W, *, first: bool, last: bool):
 
 
 def powers_by_depth(setting: Setting) -> Outcome:
-    """Networks trained from PyTorch's initialisation; cosines of AGOP's powers and of FACT with W₁ᵀW₁."""
+    """Train networks from PyTorch's initialisation; compare powers of AGOP and FACT with W₁ᵀW₁ by their cosine."""
     seed = setting.seeds_or((0,))[0]
     width, depths, n = setting.choose(quick=(32, (2, 3), 500), paper=(512, (2, 3, 4, 5), 5000))
     steps = setting.choose(quick=2500, paper=6000)
@@ -81,7 +81,7 @@ def powers_by_depth(setting: Setting) -> Outcome:
     for i, depth in enumerate(depths):
         setting.progress(i / len(depths), f"{depth} layers")
         start = fact.lemmas.linear_init(seed, 10, 5, width, depth)
-        # Products with ten columns only wait for each other on several threads.
+        # Products with ten columns are too small for several threads.
         with one_blas_thread():
             weights = fact.train_linear(problem, start, rate=0.02, momentum=0.9, steps=steps)
         N, A = features.nfm(weights[0]), fact.lemmas.layer_agops(weights)[0]
@@ -105,7 +105,7 @@ def powers_by_depth(setting: Setting) -> Outcome:
         {"AGOP^(1/L)": at_depth, "best other power": others, "FACT": facts},
         {"AGOP^(1/L)": "close to 1", "FACT": f"≥ {HIGH_COSINE}"},
         evidence=(
-            "Full batches with momentum instead of the paper's batches of 128: the same objective, without its noise. "
+            "Full batches with momentum instead of the paper's batches of 128: the same objective without noise. "
             f"Budget wd·Σlr/(1 − momentum) = {features.decay_budget([0.02 * steps], 1e-2, 0.9):g}."
         ),
         figures=(shown,),

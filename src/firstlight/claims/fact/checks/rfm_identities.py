@@ -1,91 +1,42 @@
-"""Kernel machines: closed forms of FACT and AGOP, the identity behind them, and why the iteration can diverge."""
+"""Kernel machines: closed forms of FACT and AGOP, the envelope identity, and divergence of the iteration."""
 
 import numpy as np
 
 from firstlight.claims._claim import Outcome, Setting
+from firstlight.claims.fact.checks import _kernels
 from firstlight.claims.fact.tolerances import CLOSED_FORM
 from firstlight.rfm import KERNELS, CentreSolver, ExactSolver, Kernel, Rule, normalized, updated
 
-STEP = 1e-30
-"""The imaginary step of a complex-step derivative; there is no subtraction, so it can be this small."""
-
-
-def _problem(seed: int, n: int = 30, d: int = 4, c: int = 2):
-    rng = np.random.default_rng(seed)
-    X, A = rng.standard_normal((n, d)), rng.standard_normal((d, d))
-    return X - X.mean(axis=0), rng.standard_normal((n, c)), A.T @ A / d
-
-
-def _kernel(name: str):
-    """k(x, z, M) of complex rows, written out from its definition; radial kernels leave out equal rows."""
-
-    def radial(profile):
-        def value(X, Z, M):
-            gap = X[:, None, :] - Z[None, :, :]
-            return profile(np.einsum("ija,ab,ijb->ij", gap, M, gap))
-
-        return value
-
-    return {
-        "laplace": radial(lambda s: np.exp(-np.sqrt(s) / 2)),
-        "gaussian": radial(lambda s: np.exp(-s / 8)),
-        "quadratic": lambda X, Z, M: (X @ M @ Z.T / 4) ** 2,
-        "exponential": lambda X, Z, M: np.exp(X @ M @ Z.T / 4),
-    }[name]
-
-
-def _gradients(name: str, X, M, alpha):
-    """∇f(x_i) (n, d, c) by complex steps; of the Laplace kernel a row's own kink counts as flat."""
-    value = _kernel(name)
-    parts = []
-    for direction in np.eye(X.shape[1]):
-        K = value(X + 1j * STEP * direction, X, M).imag / STEP
-        if name == "laplace":
-            np.fill_diagonal(K, 0)
-        parts.append(K @ alpha)
-    return np.stack(parts, axis=1)
-
-
-def _solved(name: str, X, Y, M, ridge: float):
-    solver = ExactSolver(X, Y, np.ones(len(X)), KERNELS[name](2.0))
-    solver.load(M)
-    solution = solver.solve(ridge)
-    return solver, solution
-
-
-def _off(A, B) -> float:
-    return float(np.abs(A - B).max() / np.abs(B).max())
-
 
 def fact_from_coefficients(setting: Setting) -> Outcome:
-    """FACT by its definition, −(1/nλ)Σ ∇ℓ_i x_iᵀ with ∇f by complex steps, against the closed form."""
+    """Compare FACT by its definition, −(1/nλ)Σ ∇ℓ_i x_iᵀ with ∇f by complex steps, with the closed form."""
     seed, lam = setting.seeds_or((0,))[0], 0.01
     measured = {}
     for name in KERNELS:
-        X, Y, M = _problem(seed, n=setting.choose(quick=30, paper=200))
+        X, Y, M = _kernels.problem(seed, n=setting.choose(quick=30, paper=200))
         n = len(X)
-        solver, solution = _solved(name, X, Y, M, n * lam)
+        solver, solution = _kernels.solved(name, X, Y, M, n * lam)
         slope = solver.predict(solution, X) - Y
-        gradients = _gradients(name, X, M, solution.alpha)
+        gradients = _kernels.gradients(name, X, M, solution.alpha)
         defined = -np.einsum("iac,ic,ib->ab", gradients, slope, X) / (n * lam)
-        measured[name] = _off(solver.matrices(solution).fact, defined)
+        measured[name] = _kernels.off(solver.matrices(solution).fact, defined)
     holds = max(measured.values()) < CLOSED_FORM
     return Outcome(
         "holds" if holds else "fails",
         measured,
         dict.fromkeys(measured, 0.0),
-        evidence="Relative to the largest entry of FACT. α is that of Lemma F.2 as corrected.",
+        evidence="Errors are relative to the largest entry of FACT. α is from the corrected Lemma F.2.",
         seeds=(seed,),
     )
 
 
 def representer_coefficients(setting: Setting) -> Outcome:
-    """α_i + ℓ′_i/(nλ) with K + nλI, and with K + λI as the lemma prints."""
+    """Measure α_i + ℓ′_i/(nλ) with K + nλI, and with the printed K + λI."""
     seed, lam = setting.seeds_or((0,))[0], 0.01
-    X, Y, M = _problem(seed, n=setting.choose(quick=30, paper=500))
+    X, Y, M = _kernels.problem(seed, n=setting.choose(quick=30, paper=500))
     n, off = len(X), {}
     for name, ridge in (("K + nλI", n * lam), ("K + λI, as printed", lam)):
-        solver, solution = _solved("gaussian", X, Y, M, ridge)
+        solver, solution = _kernels.solved("gaussian", X, Y, M, ridge)
         slope = solver.predict(solution, X) - Y
         off[name] = float(np.abs(solution.alpha + slope / (n * lam)).max() / np.abs(solution.alpha).max())
     holds = off["K + nλI"] < CLOSED_FORM and off["K + λI, as printed"] > 0.5
@@ -99,22 +50,22 @@ def representer_coefficients(setting: Setting) -> Outcome:
 
 
 def inner_product_forms(setting: Setting) -> Outcome:
-    """Both sums of Proposition 5.1 against differentiation, and the sign of FACT·M for two slopes k′."""
+    """Compare both sums of Proposition 5.1 with differentiation; test the sign of FACT·M for three slopes k′."""
     seed = setting.seeds_or((0,))[0]
-    X, Y, M = _problem(seed, n=setting.choose(quick=30, paper=200))
+    X, Y, M = _kernels.problem(seed, n=setting.choose(quick=30, paper=200))
     n, measured = len(X), {}
     for name in ("quadratic", "exponential"):
-        alpha, t = _solved(name, X, Y, M, 0.1)[1].alpha, X @ M @ X.T / 4
+        alpha, t = _kernels.solved(name, X, Y, M, 0.1)[1].alpha, X @ M @ X.T / 4
         slope = 2 * t / 4 if name == "quadratic" else np.exp(t) / 4
         pairs, MX = alpha @ alpha.T, X @ M
         agop = MX.T @ (slope.T @ slope / n * pairs) @ MX
-        gradients = _gradients(name, X, M, alpha)
-        measured[f"AGOP, {name}"] = _off(agop, np.einsum("iac,ibc->ab", gradients, gradients) / n)
+        gradients = _kernels.gradients(name, X, M, alpha)
+        measured[f"AGOP, {name}"] = _kernels.off(agop, np.einsum("iac,ibc->ab", gradients, gradients) / n)
         fact = np.einsum("iac,ic,ib->ab", gradients, alpha, X)
         product = MX.T @ (slope * pairs) @ MX
-        measured[f"FACT·M, {name}"] = _off(product, fact @ M.T)
+        measured[f"FACT·M, {name}"] = _kernels.off(product, fact @ M.T)
         measured[f"least eigenvalue of FACT·M over the largest, {name}"] = _least(product)
-    # k(t) = exp(−t) does not increase, as the paper asks; its slope is not a positive definite kernel.
+    # k(t) = exp(−t) decreases, while the paper requires an increasing k; its slope is not a positive definite kernel.
     K = np.exp(-X @ M @ X.T / 4)
     alpha = np.linalg.solve(K + 5 * np.eye(n), Y)
     falling = _least((X @ M).T @ (-K / 4 * (alpha @ alpha.T)) @ (X @ M))
@@ -127,22 +78,23 @@ def inner_product_forms(setting: Setting) -> Outcome:
         measured,
         {name: 0.0 for name in measured if not name.startswith("least")},
         evidence=(
-            f"For exp(−t), which does not increase, FACT·M has an eigenvalue of {falling:.2f} times the largest; "
-            "exp(t) and t², the paper's examples, increase. FACT·M is positive where k′ is a positive definite kernel."
+            f"For exp(−t), which decreases, FACT·M has an eigenvalue of {falling:.2f} times the largest. The paper's "
+            "examples exp(t) and t² increase. FACT·M is positive if k′ is a positive definite kernel."
         ),
         seeds=(seed,),
     )
 
 
-def _least(A) -> float:
+def _least(A: np.ndarray) -> float:
+    """Return the least eigenvalue relative to the largest in modulus."""
     eigenvalues = np.linalg.eigvalsh((A + A.T) / 2)
     return float(eigenvalues[0] / np.abs(eigenvalues).max())
 
 
 def envelope(setting: Setting) -> Outcome:
-    """Central differences of the least cost J(W) against λ(M − FACT), exact and with fewer centres than rows."""
+    """Compare central differences of the least cost J(W) with λ(M − FACT), for all rows and for fewer centres."""
     seed, lam, h = setting.seeds_or((0,))[0], 0.05, 1e-5
-    X, Y, M = _problem(seed)
+    X, Y, M = _kernels.problem(seed)
     n, W = len(X), np.linalg.cholesky(M).T
     measured = {}
     for name in KERNELS:
@@ -154,7 +106,7 @@ def envelope(setting: Setting) -> Outcome:
             def cost(W, solver=solver):
                 solver.load(W.T @ W)
                 solution = solver.solve(n * lam)
-                # The least of Σ|y − f|²/2n + (λ/2)‖f‖²; at the minimum ‖f‖² ridge = Σ (y − f)·f.
+                # The minimum of Σ|y − f|²/2n + (λ/2)‖f‖², where ‖f‖² ridge = Σ (y − f)·f.
                 fitted = Y - n * lam * solution.alpha
                 return (np.sum((Y - fitted) ** 2) + np.sum((Y - fitted) * fitted)) / (2 * n) + lam / 2 * np.sum(W**2)
 
@@ -174,27 +126,27 @@ def envelope(setting: Setting) -> Outcome:
         "holds" if exact and near else "fails",
         measured,
         dict.fromkeys(measured, 0.0),
-        evidence="With c of n rows as centres, FACT = M(S(X, C) − ½S(C, C)) takes the place of ½M·S(X, X).",
+        evidence="With c of n rows as centres, FACT = M(S(X, C) − ½S(C, C)) replaces ½M·S(X, X).",
         seeds=(seed,),
     )
 
 
 def scale_law(setting: Setting) -> Outcome:
-    """Exponents of FACT and AGOP under M → sM, and what they do to the two updates, for k = t^q without ridge."""
+    """Measure exponents of FACT, AGOP and both updates under M → sM, for k = t^q without ridge."""
     seed, s = setting.seeds_or((0,))[0], 1.7
-    X, Y, M = _problem(seed, n=10, d=5)
+    X, Y, M = _kernels.problem(seed, n=10, d=5)
     measured, drift = {}, {}
     for q in (1, 2, 3, 4):
-        # A kernel of degree 1 has rank d: as many rows as that.
+        # A kernel of degree 1 has rank d, so it gets d rows.
         rows = slice(0, 5 if q == 1 else 10)
         solver = ExactSolver(X[rows], Y[rows], np.ones(len(X[rows])), _power(q))
-        found = []
+        scaled = []
         for metric in (M, s * M):
             solver.load(metric)
             matrices = solver.matrices(solver.solve(0.0))
             steps = {u: updated(u, metric, matrices) for u in ("fact", "fact_geometric")}
-            found.append((matrices.fact, matrices.agop, steps["fact"], steps["fact_geometric"]))
-        exponents = [float(np.log(np.trace(b) / np.trace(a)) / np.log(s)) for a, b in zip(*found, strict=True)]
+            scaled.append((matrices.fact, matrices.agop, steps["fact"], steps["fact_geometric"]))
+        exponents = [float(np.log(np.trace(b) / np.trace(a)) / np.log(s)) for a, b in zip(*scaled, strict=True)]
         measured[f"q = {q}: FACT, AGOP, update, geometric update"] = exponents
         if q in (2, 4):
             for update in ("fact", "fact_geometric"):
@@ -203,19 +155,19 @@ def scale_law(setting: Setting) -> Outcome:
     expected = {f"q = {q}: FACT, AGOP, update, geometric update": [-q, 0, -q, (1 - q) / 2] for q in (1, 2, 3, 4)}
     off = max(abs(a - b) for key in expected for a, b in zip(measured[key], expected[key], strict=True))
     apart = [drift[key] for key in ("q = 2, fact, None", "q = 4, fact, None", "q = 4, fact_geometric, None")]
-    kept = [value for key, value in drift.items() if key.endswith("trace")] + [drift["q = 2, fact_geometric, None"]]
-    holds = off < 1e-6 and min(apart) > 3 and max(kept) < 1
+    stable = [value for key, value in drift.items() if key.endswith("trace")] + [drift["q = 2, fact_geometric, None"]]
+    holds = off < 1e-6 and min(apart) > 3 and max(stable) < 1
     return Outcome(
         "holds" if holds else "fails",
         measured | {"decades that tr M wanders in 6 iterations": drift},
         expected,
-        evidence="An update with exponent e multiplies an error of scale by e each time: it diverges where |e| > 1.",
+        evidence="Each update with exponent e multiplies the logarithm of a scale error by e: it diverges if |e| > 1.",
         seeds=(seed,),
     )
 
 
-def _power(q: int):
-    """k(t) = t^q as a kernel."""
+def _power(q: int) -> Kernel:
+    """Return the kernel k(t) = t^q."""
 
     class Power(Kernel):
         radial = False
@@ -230,8 +182,8 @@ def _power(q: int):
     return Power()
 
 
-def _drift(solver, rule, M) -> float:
-    """Decades between the largest and the smallest trace of M along six iterations."""
+def _drift(solver: ExactSolver, rule: Rule, M: np.ndarray) -> float:
+    """Return the decades between the largest and the smallest trace of M over six iterations."""
     traces = [float(np.trace(M))]
     for _ in range(6):
         try:

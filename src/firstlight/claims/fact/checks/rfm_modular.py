@@ -1,4 +1,4 @@
-"""Modular addition: Figure 6, block-circulant features, and Figure 7, why AGOP and FACT agree."""
+"""Modular addition: block-circulant features (Figure 6), and the similarity of AGOP and FACT (Figure 7)."""
 
 import functools
 
@@ -8,14 +8,14 @@ from firstlight.claims._claim import Outcome, Setting
 from firstlight.claims.fact.tolerances import CIRCULANT, DELAYED, MODULAR_ACCURACY, SIMILAR_FACTORS, STALLED
 from firstlight.features import pearson
 from firstlight.records import figure
-from firstlight.rfm import Gaussian, Quadratic, Rule, recursive_feature_machine
+from firstlight.rfm import Gaussian, Kernel, Quadratic, Rule, recursive_feature_machine
 
 RIDGE = 1e-12
-"""Ridgeless as far as double precision goes."""
+"""The smallest ridge in double precision; the paper has none."""
 
 
-def table(p: int, fraction: float, seed: int):
-    """One-hot pairs (p², 2p), their sums, and a split."""
+def table(p: int, fraction: float, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return one-hot pairs (p², 2p), their sums, and the rows for training and for testing."""
     a, b = np.divmod(np.arange(p * p), p)
     X = np.concatenate([np.eye(p)[a], np.eye(p)[b]], axis=1)
     order = np.random.default_rng(seed).permutation(p * p)
@@ -23,8 +23,10 @@ def table(p: int, fraction: float, seed: int):
     return X, (a + b) % p, order[:count], order[count:]
 
 
-def accuracy_curve(p: int, fraction: float, kernel, rule, iterations: int, *, seed: int, enough: float = 2.0):
-    """Test accuracy of every iteration, and the last M; stops once the accuracy is `enough`."""
+def accuracy_curve(
+    p: int, fraction: float, kernel: Kernel, rule: Rule, iterations: int, *, seed: int, enough: float = 2.0
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the test accuracy of every iteration and the last M; stop when the accuracy reaches `enough`."""
     X, y, train, test = table(p, fraction, seed)
     accuracy, M = [], np.eye(2 * p)
     run = recursive_feature_machine(X[train], np.eye(p)[y[train]], kernel, rule, iterations=iterations, ridge=RIDGE)
@@ -36,8 +38,8 @@ def accuracy_curve(p: int, fraction: float, kernel, rule, iterations: int, *, se
     return np.array(accuracy), M
 
 
-def circulant_share(M) -> float:
-    """The share of M's variation that block-circulant matrices explain.
+def circulant_share(M: np.ndarray) -> float:
+    """Return the share of M's variation that block-circulant matrices explain.
 
     Each block is constant along (i, j) → (i + 1, j + 1) modulo p. Means of blocks and the diagonal of M do not count.
     """
@@ -47,8 +49,8 @@ def circulant_share(M) -> float:
     for rows, columns in ((0, 0), (0, 1), (1, 1)):
         block = M[rows * p : (rows + 1) * p, columns * p : (columns + 1) * p]
         line = (i - j) % p
-        kept = (line != 0) | (rows != columns)
-        values, where = block[kept], line[kept]
+        counted = (line != 0) | (rows != columns)
+        values, where = block[counted], line[counted]
         sums, counts = np.bincount(where, values, p), np.maximum(np.bincount(where, minlength=p), 1)
         spread = values - values.mean()
         total += float(spread @ spread)
@@ -57,8 +59,8 @@ def circulant_share(M) -> float:
 
 
 @functools.lru_cache(maxsize=8)
-def _runs(scale: str, seed: int):
-    """Curves and last metrics of both methods, kept because two claims look at them."""
+def _runs(scale: str, seed: int) -> tuple[int, dict[str, tuple[np.ndarray, np.ndarray]]]:
+    """Return p, and accuracy curves and last metrics by method. Cached, because two claims use them."""
     p, fraction = (31, 0.75) if scale == "quick" else (61, 0.5)
     length = (12, 30, 30) if scale == "quick" else (25, 75, 40)
     return p, {
@@ -75,7 +77,7 @@ def _runs(scale: str, seed: int):
 
 
 def modular_addition(setting: Setting) -> Outcome:
-    """Accuracy over iterations and how circulant M becomes."""
+    """Measure the accuracy over iterations and the block-circulant share of M."""
     seed = setting.seeds_or((0,))[0]
     p, runs = _runs(setting.scale, seed)
     good = MODULAR_ACCURACY[setting.scale]
@@ -106,9 +108,9 @@ def modular_addition(setting: Setting) -> Outcome:
             for key in learned
         },
         evidence=(
-            "With the Gaussian kernel the geometric FACT update reaches "
-            f"{runs['FACT geometric, Gaussian'][0].max():.2f} and no more; with the quadratic kernel "
-            f"{runs['FACT geometric, quadratic'][0].max():.3f}."
+            "Best test accuracy of the geometric FACT update: "
+            f"{runs['FACT geometric, Gaussian'][0].max():.2f} with the Gaussian kernel, "
+            f"{runs['FACT geometric, quadratic'][0].max():.3f} with the quadratic kernel."
         ),
         figures=(
             figure.panels([curves, *maps], columns=3, title="Grokking modular addition without a neural network"),
@@ -118,7 +120,7 @@ def modular_addition(setting: Setting) -> Outcome:
 
 
 def similar_factors(setting: Setting) -> Outcome:
-    """τ against k′ over pairs of training rows once FACT-RFM has converged."""
+    """Compare τ with k′ over pairs of training rows after FACT-RFM has converged."""
     seed = setting.seeds_or((0,))[0]
     p, runs = _runs(setting.scale, seed)
     M = runs["FACT geometric, quadratic"][1]
@@ -148,8 +150,8 @@ def similar_factors(setting: Setting) -> Outcome:
     )
 
 
-def _map(M, title: str):
-    # The diagonal is far larger than the rest and would hide it.
+def _map(M: np.ndarray, title: str) -> figure.FigureData:
+    # The diagonal is far larger than the other entries and would hide them.
     return figure.heatmap(
         M - np.diag(M.diagonal()), x="residue", y="residue", value="M", palette="diverging", title=title
     )

@@ -1,4 +1,4 @@
-"""Theorem 3.4, Figure 4 and Lemma D.2: data on which AGOP and the features part."""
+"""Theorem 3.4, Figure 4 and Lemma D.2: data on which AGOP and the features differ."""
 
 import functools
 from itertools import pairwise
@@ -13,26 +13,27 @@ from firstlight.theories import fact
 
 
 @functools.lru_cache(maxsize=32)
-def _minimiser(tau: float, p: float, weight_decay: float, seed: int):
+def _minimiser(tau: float, p: float, weight_decay: float, seed: int) -> fact.Minimiser:
+    """Solve the separation problem. Cached, because several claims use the results."""
     return fact.minimise(fact.Separation.of(tau, p, weight_decay), seed=seed)
 
 
 def nearly_uncorrelated(setting: Setting) -> Outcome:
-    """cos(AGOP^s, WᵀW) along a sequence τ, p, λ → 0, for three powers s, with FACT beside."""
+    """Measure cos(AGOP^s, WᵀW) and cos(FACT, WᵀW) along a sequence τ, p, λ → 0, for three powers s."""
     seed = setting.seeds_or((0,))[0]
     path = [(0.1, 1e-4, 1e-6), (0.02, 1e-6, 1e-8)]
-    # Beyond, ∇L/λ has no digits left in double precision.
+    # At smaller λ, ∇L/λ has no correct digits in double precision.
     path += setting.choose(quick=[], paper=[(0.004, 1e-8, 1e-10)])
-    found = []
+    minimisers = []
     for i, (tau, p, lam) in enumerate(path):
         setting.progress(i / len(path), f"τ = {tau:g}")
-        found.append(_minimiser(tau, p, lam, seed))
+        minimisers.append(_minimiser(tau, p, lam, seed))
     powers = (0.5, 1.0, 2.0)
-    cosines = {f"AGOP^{s:g}": [one.agop_cosine(s) for one in found] for s in powers}
+    cosines = {f"AGOP^{s:g}": [minimiser.agop_cosine(s) for minimiser in minimisers] for s in powers}
     measured = {
         "τ": [tau for tau, _, _ in path],
         **cosines,
-        "1 − cos(FACT, WᵀW)": [1 - one.fact_cosine for one in found],
+        "1 − cos(FACT, WᵀW)": [1 - minimiser.fact_cosine for minimiser in minimisers],
     }
     falls = all(b < a for values in cosines.values() for a, b in pairwise(values))
     exact = max(measured["1 − cos(FACT, WᵀW)"]) < FACT_COSINE
@@ -40,13 +41,13 @@ def nearly_uncorrelated(setting: Setting) -> Outcome:
         "holds" if falls and exact else "fails",
         measured,
         {"AGOP^s": "falls towards 0 for every s", "1 − cos(FACT, WᵀW)": 0.0},
-        evidence="λ is a hundredth of p or less; with λ = p the minimiser is another (fact.figure-4).",
+        evidence="λ is at most a hundredth of p; with λ = p the minimiser is a different one (fact.figure-4).",
         seeds=(seed,),
     )
 
 
 def figure_4(setting: Setting) -> Outcome:
-    """The printed setting and one with λ ≪ p, both solved exactly."""
+    """Solve the printed setting and a setting with λ ≪ p exactly."""
     seed = setting.seeds_or((0,))[0]
     printed, right = _minimiser(0.02, 1e-5, 1e-5, seed), _minimiser(0.02, 1e-6, 1e-8, seed)
     measured = {
@@ -80,7 +81,7 @@ def figure_4(setting: Setting) -> Outcome:
 
 
 def cheapest_network(setting: Setting) -> Outcome:
-    """The constructed cost against the lemma's, and against the best of many descents from random networks."""
+    """Compare the cost of the construction with the lemma, and with the best of many descents from random networks."""
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=20)))
     attained, below, printed = [], [], []
     for seed in seeds:
@@ -105,7 +106,7 @@ def cheapest_network(setting: Setting) -> Outcome:
                 jac=lambda theta: 2 * theta,
                 constraints={"type": "eq", "fun": constraint},
                 method="SLSQP",
-                # The default stops at constraints off by 1e-7: on which side of 1e-8 is then a matter of rounding.
+                # The default stops with constraint errors near 1e-7, so that rounding would decide the test at 1e-8.
                 options={"maxiter": 400, "ftol": 1e-12},
             )
             if np.abs(constraint(done.x)).max() < 1e-8:
@@ -123,8 +124,8 @@ def cheapest_network(setting: Setting) -> Outcome:
         measured,
         {"largest error of the construction": 0.0, "cheapest network found / bound": 1.0},
         evidence=(
-            "One neuron with |a|‖w‖² = q costs at least 3·2^(−2/3) q^(2/3) = 1.890 q^(2/3); the printed a = λ^(1/3), "
-            "‖w‖ = λ^(1/3) costs 2 q^(2/3), 5.8 % more than needed."
+            "One neuron with |a|‖w‖² = q costs at least 3·2^(−2/3) q^(2/3) = 1.890 q^(2/3). The printed a = λ^(1/3), "
+            "‖w‖ = λ^(1/3) costs 2 q^(2/3), which is 5.8 % above the minimum."
         ),
         seeds=seeds,
     )

@@ -1,1 +1,1 @@
-"""The checks behind the claims of the geometry of grokking, one module per topic."""
+"""Checks of the claims on the geometry of grokking, one module per topic."""

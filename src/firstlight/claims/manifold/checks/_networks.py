@@ -1,4 +1,4 @@
-"""The small networks that statements on the zero-loss set are checked on."""
+"""Small networks for the checks of statements on the zero-loss set."""
 
 import functools
 from typing import Any
@@ -12,10 +12,9 @@ from firstlight.theories import manifold
 
 @functools.cache
 def tanh_network(seed: int, *, samples: int = 5, width: int = 8) -> tuple[Any, Any]:
-    """The zero-loss set of a tanh network with 3 inputs and one output on random data, and random parameters.
+    """Return the zero-loss set of a tanh network with 3 inputs and one output on random data, and random parameters.
 
-    With the default sizes there are 5 constraints and 32 parameters. Kept, so that what was compiled for it serves
-    the next check too.
+    With the default sizes there are 5 constraints and 32 parameters. Cached, so that checks share compiled programs.
     """
     rng = np.random.default_rng(seed)
     X, y = rng.standard_normal((samples, 3)), rng.uniform(-1, 1, (samples, 1))
@@ -27,7 +26,7 @@ def tanh_network(seed: int, *, samples: int = 5, width: int = 8) -> tuple[Any, A
 def random_problem(
     seed: int, sigma: str, *, lam: float, bias: bool, sizes: tuple[int, int, int, int]
 ) -> tuple[Any, Any]:
-    """An isolated first layer on random data of sizes (n, d, K, M), and random weights W (d, K)."""
+    """Return an isolated first layer on random data of sizes (n, d, K, M), and random weights W (d, K)."""
     rng, (n, d, K, M) = np.random.default_rng(seed), sizes
     X, Y, W = rng.standard_normal((n, d)), rng.standard_normal((n, M)), rng.standard_normal((d, K))
     return manifold.Isolated(tasks.DenseInputs(X), Y, sigma, lam, bias), W  # type: ignore[arg-type]

@@ -1,4 +1,7 @@
-"""Sections 5 and 6: one layer on its own, the other always at its optimum."""
+"""Sections 5 and 6: the isolated first layer, with the second layer always at its optimum."""
+
+from collections.abc import Callable
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -16,15 +19,15 @@ def _sizes(setting: Setting) -> tuple[int, int, int, int]:
     return setting.choose(quick=(8, 4, 20, 3), paper=(60, 20, 100, 10))
 
 
-def _dense(problem, W):
-    """H, Y and X as NumPy matrices, to check formulas with nothing of the theory's code."""
+def _dense(problem: manifold.Isolated, W: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return H, Y and X as NumPy matrices, to check formulas independently of the theory's code."""
     with jax.enable_x64(True):
         X = problem.inputs.dense()
         return np.asarray(problem.activation(X @ W)), np.asarray(problem.Y), X
 
 
 def envelope(setting: Setting) -> Outcome:
-    """The gradient of 𝓡 by the envelope against differences of the minimum itself, for two kinds of inner solver."""
+    """Compare the envelope gradient of 𝓡 with differences of the minimum itself, for two kinds of inner solver."""
     seeds, lam = setting.seeds_or(range(setting.choose(quick=1, paper=8))), 0.1
     errors = {}
     with jax.enable_x64(True):
@@ -46,7 +49,7 @@ def envelope(setting: Setting) -> Outcome:
                     lambda W, inner=inner, loss=loss: manifold.lemmas.isolated_value_and_grad(loss, inner, W)
                 )
                 errors.setdefault(name, []).append(_difference(both, W, rng))
-    measured = {f"relative error, {name}": max(found) for name, found in errors.items()}
+    measured = {f"relative error, {name}": max(by_seed) for name, by_seed in errors.items()}
     return Outcome(
         "holds" if max(measured.values()) <= 1e-6 else "fails",
         measured,
@@ -55,15 +58,15 @@ def envelope(setting: Setting) -> Outcome:
     )
 
 
-def _difference(both, W, rng) -> float:
-    """How far ⟨∇𝓡, U⟩ is from a central difference of 𝓡 along a random U."""
+def _difference(both: Callable[..., Any], W: jax.Array, rng: np.random.Generator) -> float:
+    """Return the relative error of ⟨∇𝓡, U⟩ against a central difference of 𝓡 along a random U."""
     U, h = rng.standard_normal(W.shape), 1e-5
     slope = float((both(W + h * U)[0] - both(W - h * U)[0]) / (2 * h))
     return abs(float(np.sum(np.asarray(both(W)[1]) * U)) / slope - 1)
 
 
 def ridge_solution(setting: Setting) -> Outcome:
-    """Eq. 16 against a least-squares solver on the augmented system [H; √λ I], with and without bias."""
+    """Compare eq. 16 with a least-squares solver on the augmented system [H; √λ I], with and without bias."""
     seeds, worst = setting.seeds_or(range(3)), 0.0
     for seed in seeds:
         for sigma in _ACTIVATIONS:
@@ -87,7 +90,7 @@ def ridge_solution(setting: Setting) -> Outcome:
 
 
 def cost_function(setting: Setting) -> Outcome:
-    """Eq. 17, 𝓛_λ at the ridge solution, against its simplified form λ‖W‖² + λ tr Yᵀ(HHᵀ + λI)⁻¹Y."""
+    """Compare eq. 17, 𝓛_λ at the ridge solution, with its simplified form λ‖W‖² + λ tr Yᵀ(HHᵀ + λI)⁻¹Y."""
     seeds, worst = setting.seeds_or(range(3)), 0.0
     for seed in seeds:
         for sigma in _ACTIVATIONS:
@@ -103,13 +106,13 @@ def cost_function(setting: Setting) -> Outcome:
         "holds" if worst <= ISOLATED_IDENTITY else "fails",
         {"relative error of the simplified form": worst},
         {"relative error of the simplified form": 0.0},
-        evidence="Printed without simplification; 𝓡 = λ‖W₁‖² + λ tr Yᵀ(HHᵀ + λI)⁻¹Y needs one n×n factorisation.",
+        evidence="The printed form is not simplified; λ‖W₁‖² + λ tr Yᵀ(HHᵀ + λI)⁻¹Y needs one n×n factorisation.",
         seeds=seeds,
     )
 
 
 def zero_loss_cost(setting: Setting) -> Outcome:
-    """Eq. 20 against the least norm of an exact fit, its approach as λ → 0, and eq. 19 where d_h > n."""
+    """Compare eq. 20 with the least norm of an exact fit; test its limit λ → 0, and eq. 19 for d_h > n."""
     seeds, worst, approach, ranks = setting.seeds_or(range(3)), 0.0, [], []
     for seed in seeds:
         problem, W = random_problem(seed, "tanh", lam=0.0, bias=False, sizes=_sizes(setting))
@@ -120,7 +123,7 @@ def zero_loss_cost(setting: Setting) -> Outcome:
             close = [
                 random_problem(seed, "tanh", lam=lam, bias=False, sizes=_sizes(setting))[0] for lam in (1e-5, 1e-6)
             ]
-            near = [float(manifold.cost(one, W)) for one in close]
+            near = [float(manifold.cost(decayed, W)) for decayed in close]
         worst = max(worst, abs(limit / (np.sum(W**2) + np.sum(least**2)) - 1))
         approach.append(float(np.log10(abs(near[0] - limit) / abs(near[1] - limit))))
         ranks.append((int(np.linalg.matrix_rank(H.T @ H)), H.shape[1]))
@@ -136,7 +139,7 @@ def zero_loss_cost(setting: Setting) -> Outcome:
         measured,
         {"relative error against the least norm": 0.0, "order of 𝓡/λ → its limit": 1.0},
         evidence=(
-            f"Eq. 19, from which eq. 20 is derived, inverts HᵀH, which has rank {rank} of {width} here; the "
+            f"Eq. 19, from which eq. 20 is derived, inverts HᵀH, which has only rank {rank} of {width} here. The "
             "pseudo-inverse Hᵀ(HHᵀ)⁻¹ needs full row rank, not full column rank as printed. Eq. 20 itself is right."
         ),
         seeds=seeds,
@@ -144,7 +147,7 @@ def zero_loss_cost(setting: Setting) -> Outcome:
 
 
 def closed_form(setting: Setting) -> Outcome:
-    """Eq. 21 against −∇𝓡/2λ by complex steps: every activation, λ = 0 and finite, bias or not."""
+    """Compare eq. 21 with −∇𝓡/2λ by complex steps: every activation, λ = 0 and λ > 0, with and without bias."""
     seeds = setting.seeds_or(range(setting.choose(quick=1, paper=5)))
     worst: dict[str, float] = {}
     for seed in seeds:
@@ -152,7 +155,7 @@ def closed_form(setting: Setting) -> Outcome:
             for lam in (0.0, 0.3):
                 for bias in (False, True):
                     problem, W = random_problem(seed, sigma, lam=lam, bias=bias, sizes=_sizes(setting))
-                    # Every entry of the gradient where it is small, else its part along some directions.
+                    # A small gradient is compared entry by entry, a large one along random directions.
                     along = (
                         np.eye(W.size) if W.size <= 100 else np.random.default_rng(seed).standard_normal((20, W.size))
                     )
@@ -167,17 +170,17 @@ def closed_form(setting: Setting) -> Outcome:
         {"relative error": worst},
         {"relative error": dict.fromkeys(worst, 0.0)},
         evidence=(
-            "Printed for λ → 0 without bias. It is exact at every λ with A = (HHᵀ + λI)⁻¹, and with an unpenalised "
-            "output bias with A = C(CHHᵀC + λI)⁻¹C. The unit of time is 1/2λ."
+            "The paper prints eq. 21 for λ → 0 without bias. Eq. 21 is exact at every λ with A = (HHᵀ + λI)⁻¹, and "
+            "with an unpenalised output bias with A = C(CHHᵀC + λI)⁻¹C. The unit of time is 1/2λ."
         ),
         seeds=seeds,
     )
 
 
-def _slopes(problem, W, along):
-    """⟨∇(𝓡/λ), U⟩ as Im 𝓡(W + ihU)/λh: nothing cancels, so h may be so small that the error is rounding."""
+def _slopes(problem: manifold.Isolated, W: np.ndarray, along: np.ndarray) -> np.ndarray:
+    """Compute ⟨∇(𝓡/λ), U⟩ as Im 𝓡(W + ihU)/λh. Nothing cancels, so h can be tiny and the error is rounding."""
     X, Y = problem.inputs.dense(), np.asarray(problem.Y)
-    # An unpenalised bias leaves what is orthogonal to 1 of the samples.
+    # An unpenalised bias removes the constant direction from the samples.
     Q = np.linalg.qr(np.c_[np.ones(len(Y)), np.eye(len(Y))[:, 1:]])[0][:, 1 if problem.bias else 0 :]
     sigma = {"relu": lambda z: z * (z.real > 0), "tanh": np.tanh, "quadratic": lambda z: z**2}[problem.activation.name]
     h = 1e-30
@@ -188,7 +191,7 @@ def _slopes(problem, W, along):
 
 
 def sign_of_appendix(setting: Setting) -> Outcome:
-    """The last line of Appendix C against differences of 𝓡, as printed and with the opposite sign."""
+    """Compare the last line of Appendix C with differences of 𝓡, as printed and with the opposite sign."""
     seeds, lam = setting.seeds_or(range(3)), 1.0
     right = printed = 0.0
     for seed in seeds:
@@ -209,6 +212,6 @@ def sign_of_appendix(setting: Setting) -> Outcome:
         "holds-as-corrected" if right <= 1e-5 and printed > 1 else "fails",
         {"relative error, sign changed": right, "relative error as printed": printed},
         {"relative error, sign changed": 0.0},
-        evidence=f"As printed the slope has the wrong sign (relative error {printed:.3g}); eq. 21 has the right one.",
+        evidence=f"The printed slope has the wrong sign (relative error {printed:.3g}); eq. 21 has the right sign.",
         seeds=seeds,
     )

@@ -12,22 +12,23 @@ from firstlight.theories import manifold
 from firstlight.theories.manifold import EmbeddingMeasures
 
 PERFECT = (1500, 2500)
-"""Steps that are "about 2000": to the nearest thousand."""
+"""Steps that count as "about 2000": 2000 to the nearest thousand."""
 
 EMERGES = (500, 1500)
-"""Steps that are "about 1000", likewise."""
+"""Steps that count as "about 1000": 1000 to the nearest thousand."""
 
 
 @functools.lru_cache(maxsize=16)
-def _run(scale: str, seed: int):
-    """One simulation, kept because two claims look at it; all seeds have the same training rows, as in the paper."""
+def _run(scale: str, seed: int) -> manifold.Simulation:
+    """Run a simulation. Cached, because two claims use it. All seeds have the same training rows, as in the paper."""
     p, K, eta, steps, every = (23, 256, 0.02, 150, 10) if scale == "quick" else (37, 512, 1e-3, 5000, 50)
     split = tasks.group_task(f"Z{p}", encoding="summed").split(fraction=0.7, seed=0)
     E = manifold.embedding(seed, p, K)
     return manifold.simulate(split, E, eta=eta, steps=steps, every=every, snapshots=(0, steps))
 
 
-def _runs(setting: Setting, seeds: tuple[int, ...]):
+def _runs(setting: Setting, seeds: tuple[int, ...]) -> dict[int, manifold.Simulation]:
+    """Run the simulations of all seeds."""
     runs = {}
     for i, seed in enumerate(seeds):
         setting.progress(i / len(seeds), f"seed {seed}")
@@ -36,7 +37,7 @@ def _runs(setting: Setting, seeds: tuple[int, ...]):
 
 
 def delayed_generalisation(setting: Setting) -> Outcome:
-    """When each seed leaves chance and when it reaches perfect test accuracy, with the training error all along."""
+    """Find when each seed leaves chance and when it reaches perfect test accuracy; track the training error."""
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=5)))
     runs = _runs(setting, seeds)
     early, (low, high) = setting.choose(quick=(20, (50, 150)), paper=(500, PERFECT))
@@ -45,8 +46,8 @@ def delayed_generalisation(setting: Setting) -> Outcome:
     ends = {str(seed): run.first(1.0) for seed, run in runs.items()}
     at_chance = max(float(run.frame.loc[run.frame["step"] <= early, "test_accuracy"].max()) for run in runs.values())
     error = max(float(run.frame["train_error"].to_numpy()[1:].max()) for run in runs.values())
-    found = [step for step in ends.values() if step is not None]
-    median = float(np.median(found)) if len(found) == len(ends) else None
+    perfect = [step for step in ends.values() if step is not None]
+    median = float(np.median(perfect)) if len(perfect) == len(ends) else None
     measured = {
         f"largest test accuracy up to step {early}": at_chance,
         "step at which a seed leaves guessing": starts,
@@ -64,36 +65,37 @@ def delayed_generalisation(setting: Setting) -> Outcome:
             "median step of test accuracy 1": f"{low} to {high}",
         },
         evidence=(
-            f"Perfect at steps {min(found, default=None)} to {max(found, default=None)}, median {median}. Whether "
-            "N(0, p^{−1/2}) is a variance or a deviation cannot be told from these curves: the first Euler step is far "
-            "larger than either."
+            f"Perfect at steps {min(perfect, default=None)} to {max(perfect, default=None)}, median {median}. The "
+            "curves do not show whether N(0, p^{−1/2}) names a variance or a standard deviation: the first Euler step "
+            "is far larger than either."
         ),
         seeds=seeds,
     )
 
 
 def _guessing(setting: Setting) -> float:
-    """The test accuracy that guessing exceeds once in some thirty thousand looks: four deviations above 1/p."""
+    """Return the largest accuracy by guessing: four standard deviations above 1/p, exceeded once in 30,000 records."""
     p = setting.choose(quick=23, paper=37)
     return 1 / p + 4 * ((1 - 1 / p) / p / (0.3 * p * (p + 1) / 2)) ** 0.5
 
 
-def _leaves(run, guess: float) -> int | None:
-    """The recorded step from which on the test accuracy stays above what guessing gives."""
+def _leaves(run: manifold.Simulation, guess: float) -> int | None:
+    """Return the first recorded step after which the test accuracy stays above guessing."""
     below = np.flatnonzero(run.frame["test_accuracy"].to_numpy() <= guess)
     after = below[-1] + 1 if len(below) else 0
     return int(run.frame["step"].iloc[after]) if after < len(run.frame) else None
 
 
 def circles(setting: Setting) -> Outcome:
-    """Figure 4's panels as numbers, of every seed at the end, in units of what independent normal entries give."""
+    """Measure the panels of Figure 4 for every seed at the end, relative to independent normal entries."""
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=5)))
     runs = _runs(setting, seeds)
     ends = {seed: [list(run.snapshots.values())[i] for i in (0, -1)] for seed, run in runs.items()}
-    found = {seed: manifold.measure_embedding(last) for seed, (_, last) in ends.items()}
+    measures = {seed: manifold.measure_embedding(last) for seed, (_, last) in ends.items()}
     random = random_measures(next(iter(ends.values()))[0].shape[1])
     shares = {
-        name: {str(seed): value(one) / value(random) for seed, one in found.items()} for name, value in _CAPTION.items()
+        name: {str(seed): value(measure) / value(random) for seed, measure in measures.items()}
+        for name, value in _CAPTION.items()
     }
     left = [_leaves(run, _guessing(setting)) for run in runs.values()]
     low, high = setting.choose(quick=(30, 70), paper=EMERGES)
@@ -101,11 +103,11 @@ def circles(setting: Setting) -> Outcome:
     measured = {
         "median step at which a seed leaves guessing": emerges,
         "at the end, over what random embeddings have": shares,
-        "similarity of |F|, same frequency": {str(seed): one.same for seed, one in found.items()},
-        "similarity of |F|, other frequency": {str(seed): one.other for seed, one in found.items()},
+        "similarity of |F|, same frequency": {str(seed): measure.same for seed, measure in measures.items()},
+        "similarity of |F|, other frequency": {str(seed): measure.other for seed, measure in measures.items()},
     }
     equal = max(max(by_seed.values()) for by_seed in shares.values()) <= HALF
-    own = all(one.same > 1.5 * one.other for one in found.values())
+    own = all(measure.same > 1.5 * measure.other for measure in measures.values())
     holds = equal and own and emerges is not None and low <= emerges <= high
     first, last = ends[seeds[0]]
     name = "Z23, 150 steps of 0.02" if setting.scale == "quick" else "Z37, 5000 steps of 0.001"
@@ -121,9 +123,9 @@ def circles(setting: Setting) -> Outcome:
         },
         evidence=(
             f"Seeds leave guessing at steps {', '.join(map(str, left))}. "
-            "The absolute values of Re F_k and Im F_k are as similar at the end as those of random vectors, 2/π, "
-            "which is also what random phases on shared units give: 'very similar' is by comparison with other "
-            "frequencies, whose similarity falls."
+            "The absolute values of Re F_k and Im F_k are as similar at the end as for random vectors, 2/π. Random "
+            "phases on shared units give the same value. So 'very similar' is relative to other frequencies, whose "
+            "similarity falls."
         ),
         figures=(
             manifold.lemmas.figure_4(runs, first, last, caption),
@@ -140,14 +142,14 @@ _CAPTION = {
     "|cosine| of different features": lambda m: m.cosine,
     "similarity of |F|, other frequency": lambda m: m.other,
 }
-"""What the caption says becomes small."""
+"""The measures that become small, by the caption."""
 
 
-def random_measures(K: int):
-    """What `manifold.measure_embedding` gives for independent normal entries of K units, to leading order in 1/K.
+def random_measures(K: int) -> EmbeddingMeasures:
+    """Return `manifold.measure_embedding` for independent normal entries of K units, to leading order in 1/K.
 
-    Norms of K normals deviate by 1/√2K, |cos| of two such vectors has mean √(2/πK), the two axes of a plane differ by
-    √(π/2K), and the absolute values of normals have cosine (E|x|)²/E x² = 2/π.
+    Norms of K normals deviate by 1/√2K, |cos| of two random vectors has mean √(2/πK), the two axes of a plane differ
+    by √(π/2K), and the absolute values of normals have cosine (E|x|)²/E x² = 2/π.
     """
     cosine = sqrt(2 / (pi * K))
     return EmbeddingMeasures(cosine, 1 - sqrt(pi / (2 * K)), 1 / sqrt(4 * K), cosine, 2 / pi, 2 / pi)

@@ -1,6 +1,7 @@
 """Section 4: training with weight decay stays near the zero-loss set and moves along it."""
 
 import functools
+from collections.abc import Iterator
 
 import equinox as eqx
 import jax
@@ -9,6 +10,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from firstlight import _canonical as canonical
+from firstlight import flow
 from firstlight.claims._claim import Outcome, Setting
 from firstlight.claims.manifold.checks._networks import tanh_network
 from firstlight.claims.manifold.tolerances import (
@@ -22,8 +24,8 @@ from firstlight.records import figure
 from firstlight.theories import manifold
 
 
-def _paths(setting: Setting):
-    """For each seed and λ: the zero-loss set, λ, the trajectory from a point on it, its losses, times."""
+def _paths(setting: Setting) -> Iterator[tuple[int, manifold.ZeroLossSet, float, flow.Flow]]:
+    """Yield, for each seed and λ: seed, zero-loss set, λ, and the trajectory from a point on the set."""
     lams = setting.choose(quick=(4e-3, 1e-3), paper=(1.6e-2, 4e-3, 1e-3, 2.5e-4))
     for seed in setting.seeds_or(range(setting.choose(quick=1, paper=5))):
         for lam in lams:
@@ -32,24 +34,24 @@ def _paths(setting: Setting):
 
 
 @functools.lru_cache(maxsize=32)
-def _path(seed: int, lam: float):
-    """One trajectory, kept because two claims look at it."""
+def _path(seed: int, lam: float) -> flow.Flow:
+    """Solve a trajectory. Cached, because two claims use it."""
     zero_set, model = tanh_network(seed)
-    # From the end of the fast transient to where the norm has nearly stopped falling, in units of 1/λ.
+    # From the end of the fast transient to a nearly constant norm, in units of 1/λ.
     times = np.concatenate([[0.0], np.geomspace(1e-3, 1.0, 12)]) / lam
     start = manifold.project(zero_set, model).theta
     return manifold.decay_flow(zero_set, start, lam, times, solver="tsit5", rtol=1e-8, atol=1e-10)
 
 
 def stability(setting: Setting) -> Outcome:
-    """Distances along trajectories of several λ, against λ‖(JᵀJ)⁺θ‖ and against each other."""
+    """Compare distances along trajectories of several λ with λ‖(JᵀJ)⁺θ‖ and with each other."""
     sup, misfit, seeds, series = {}, {}, [], []
     for seed, zero_set, lam, path in _paths(setting):
         seeds.append(seed)
         thetas = path.params[1:]
-        found = [manifold.project(zero_set, theta) for theta in thetas]
-        far = np.array([one.distance for one in found])
-        law = np.array([manifold.lemmas.predicted_distance(zero_set, one.theta, lam) for one in found])
+        nearest = [manifold.project(zero_set, theta) for theta in thetas]
+        far = np.array([point.distance for point in nearest])
+        law = np.array([manifold.lemmas.predicted_distance(zero_set, point.theta, lam) for point in nearest])
         late = path.times[1:] * lam >= 0.05
         sup.setdefault(lam, []).append(far.max())
         misfit.setdefault(lam, []).append(float(np.abs(far / law - 1)[late].max()))
@@ -79,14 +81,14 @@ def stability(setting: Setting) -> Outcome:
         "holds" if holds else "fails",
         measured,
         {"order of the distance in λ": 1.0, "largest misfit of the law": 0.0},
-        evidence="Sharper than printed: the distance is λ‖(JᵀJ)⁺θ‖ up to higher orders of λ, after the transient.",
+        evidence="A sharper law holds: after the transient the distance is λ‖(JᵀJ)⁺θ‖ up to higher orders of λ.",
         figures=(shown,),
         seeds=tuple(dict.fromkeys(seeds)),
     )
 
 
 def loss_bound(setting: Setting) -> Outcome:
-    """The largest 𝓛 along trajectories that start on the zero-loss set, in units of λ‖θ(0)‖²."""
+    """Measure the largest 𝓛 along trajectories that start on the zero-loss set, in units of λ‖θ(0)‖²."""
     worst, rises, seeds = 0.0, -np.inf, []
     for seed, _, lam, path in _paths(setting):
         seeds.append(seed)
@@ -104,7 +106,7 @@ def loss_bound(setting: Setting) -> Outcome:
 
 
 def orthogonality(setting: Setting) -> Outcome:
-    """cos∠(∇𝓛, tangent)/dist at random normal displacements, and in balls whose projections leave them."""
+    """Measure cos∠(∇𝓛, tangent)/dist at random normal displacements, and in balls that do not contain projections."""
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=5)))
     distances, directions = (1e-1, 1e-2, 1e-3, 1e-4), setting.choose(quick=6, paper=40)
     drift, constants, outside, touching = 0.0, [], [], []
@@ -122,7 +124,7 @@ def orthogonality(setting: Setting) -> Outcome:
                 ratios[j, k] = np.linalg.norm(at.tangential(g)) / np.linalg.norm(g) / x
         sups = ratios.max(0)
         constants.append(sups[-1])
-        # The supremum over directions at each distance, against its limit.
+        # Compare the supremum over directions at each distance with its limit.
         drift = max(drift, float(np.abs(sups[1:] / sups[-1] - 1).max()), float(sups[0] / sups[-1] - 1))
         share, sups = _in_a_ball(zero_set, phi, normals[0] / np.linalg.norm(normals[0]), rng, directions // 3)
         outside.append(share)
@@ -139,18 +141,20 @@ def orthogonality(setting: Setting) -> Outcome:
         measured,
         {name: f"at most {ANGLE_RATIO}" for name in measured if "drift" in name},
         evidence=(
-            "The printed condition proj(S ∩ 𝒵) ⊆ S holds for every S, as points of 𝒵 are their own projections, and "
-            "the proof takes proj(θ) ∈ S for θ ∈ S, which it does not give. No condition is needed: points of the "
-            "compact S with dist → 0 gather at S ∩ 𝒵, so their projections lie in a neighbourhood of it in 𝒵 that is "
-            f"compact and, rank being lost on a closed set only, regular. In balls that touch 𝒵, at least "
-            f"{min(outside):.0%} of whose points project outside, the bound holds all the same."
+            "The printed condition proj(S ∩ 𝒵) ⊆ S holds for every S, because points of 𝒵 are their own projections. "
+            "The proof assumes proj(θ) ∈ S for θ ∈ S, which does not follow from it. No condition is needed: points of "
+            "the compact S with dist → 0 accumulate at S ∩ 𝒵, so their projections lie in a compact neighbourhood of "
+            "S ∩ 𝒵 in 𝒵. This neighbourhood is regular, because singular points form a closed set. The bound also "
+            f"holds in balls that touch 𝒵, where at least {min(outside):.0%} of the points project outside the ball."
         ),
         seeds=seeds,
     )
 
 
-def _in_a_ball(zero_set, phi, normal, rng, directions: int):
-    """For points of a ball that touches 𝒵 at φ: the share whose projection is outside, and sup cos/dist by height."""
+def _in_a_ball(
+    zero_set: manifold.ZeroLossSet, phi: np.ndarray, normal: np.ndarray, rng: np.random.Generator, directions: int
+) -> tuple[float, np.ndarray]:
+    """Return, for a ball that touches 𝒵 at φ, the share of points that project outside and sup cos/dist by height."""
     radius, outside, ratios = 0.1, [], []
     centre = phi + radius * normal
     for _ in range(directions):
@@ -158,7 +162,7 @@ def _in_a_ball(zero_set, phi, normal, rng, directions: int):
         across -= (across @ normal) * normal
         across /= np.linalg.norm(across)
         for height in (1e-6, 1e-7, 1e-8):
-            # Within the ball, and far enough from its axis for the distance to be of the order √height.
+            # Inside the ball, and so far from its axis that the distance is of order √height.
             theta = phi + height * normal + 0.9 * np.sqrt(height * (2 * radius - height)) * across
             cosine, far = manifold.lemmas.gradient_angle(zero_set, theta)
             ratios.append(cosine / far)
@@ -167,7 +171,7 @@ def _in_a_ball(zero_set, phi, normal, rng, directions: int):
 
 
 def tangent_space(setting: Setting) -> Outcome:
-    """The null space of the Hessian of 𝓛, differentiated twice, against that of J, at zero-loss points."""
+    """Compare the null space of the Hessian of 𝓛, by automatic differentiation, with the null space of J on 𝒵."""
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=10)))
     hessian = eqx.filter_jit(lambda F, theta: jax.hessian(lambda t: jnp.sum(F(t) ** 2))(theta))
     error, extra, curve = 0.0, 0, 0.0
@@ -181,8 +185,8 @@ def tangent_space(setting: Setting) -> Outcome:
         extra = max(extra, abs(flat.shape[1] - (zero_set.parameters - zero_set.constraints)))
         at = manifold.Tangent(zero_set, phi)
         error = max(error, max(float(np.linalg.norm(at.normal(v))) for v in flat.T))
-        # A tangent is the direction of a curve on 𝒵: stepping along it leaves 𝒵 by a distance of second order.
-        # Projecting a draw gives the same tangent whichever basis of the null space `eigh` returns.
+        # A tangent is the direction of a curve on 𝒵: a step along it leaves 𝒵 by a distance of second order.
+        # The projection of a draw does not depend on the basis of the null space that `eigh` returns.
         v = flat @ (flat.T @ np.random.default_rng(seed).standard_normal(len(phi)))
         v /= np.linalg.norm(v)
         far = [manifold.distance(zero_set, phi + x * v) for x in (1e-2, 1e-3)]
@@ -196,19 +200,19 @@ def tangent_space(setting: Setting) -> Outcome:
         "holds" if error <= 1e-6 and extra == 0 and curve <= 0.05 else "fails",
         measured,
         dict.fromkeys(measured, 0.0),
-        evidence="The printed proof says km ≥ d where Theorem B.2, which it uses, needs d ≥ km.",
+        evidence="The printed proof says km ≥ d, but its Theorem B.2 needs d ≥ km.",
         seeds=seeds,
     )
 
 
 def normal_displacement(setting: Setting) -> Outcome:
-    """The tangential part of θ − proj(θ), with proj found as the nearest of many, by another minimiser."""
+    """Measure the tangential part of θ − proj(θ), with a projection by an independent minimiser."""
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=8)))
     worst, disagreement = 0.0, 0.0
     for seed in seeds:
         zero_set, model = tanh_network(seed)
         theta = zero_set.vector(model)
-        found = manifold.project(zero_set, theta)
+        nearest = manifold.project(zero_set, theta)
         constraint = {"type": "eq", "fun": zero_set.evaluate, "jac": zero_set.jacobian}
         other = minimize(
             lambda p, t=theta: float(np.sum((p - t) ** 2)),
@@ -221,7 +225,7 @@ def normal_displacement(setting: Setting) -> Outcome:
         away = theta - other.x
         along = manifold.Tangent(zero_set, other.x).tangential(away)
         worst = max(worst, float(np.linalg.norm(along) / np.linalg.norm(away)))
-        disagreement = max(disagreement, abs(found.distance / np.linalg.norm(away) - 1))
+        disagreement = max(disagreement, abs(nearest.distance / np.linalg.norm(away) - 1))
     measured = {
         "tangential share of θ − proj(θ)": worst,
         "distance against that of another minimiser": disagreement,

@@ -16,10 +16,10 @@ _ON_THE_HYPERBOLA = (3.0, 1 / 3)
 
 
 @functools.cache
-def _solved(points: int):
-    """Times, and the runs of all three figures, which are rows of one flow.
+def _solved(points: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Solve the runs of all three figures as rows of a single flow; return times and paths.
 
-    Of the hyperbola the last rows start on it, one for each of two small λ.
+    The last two rows of the hyperbola start on it, one for each of two small λ.
     """
     toys = manifold.lemmas.TOYS
     times = np.concatenate([[0.0], np.geomspace(1e-3, 400.0, points)])
@@ -37,7 +37,7 @@ def _points(setting: Setting) -> int:
 
 
 def grokking_addition(setting: Setting) -> Outcome:
-    """Figure 1: solved trajectories against the closed form, train and test loss over time."""
+    """Check Figure 1: compare solved trajectories with the closed form; track train and test loss."""
     seed = setting.seeds_or((0,))[0]
     lams, w0 = np.array(_LAMBDAS), np.array(manifold.lemmas.TOYS["addition"].starts[0])
     times, paths = _solved(_points(setting))
@@ -78,14 +78,14 @@ def grokking_addition(setting: Setting) -> Outcome:
         "holds" if close and later and ordered else "fails",
         measured,
         {"largest distance from the closed form": 0.0, "training loss at the end": floors},
-        evidence="Printed as mean-squared error; with one sample the mean is the sum. Time is that of the flow.",
+        evidence="The paper prints a mean-squared error; with one sample the mean is the sum. Time is flow time.",
         figures=(shown,),
         seeds=(seed,),
     )
 
 
 def straight_to_least_norm(setting: Setting) -> Outcome:
-    """Figure 2: along the plane Σw = 3 every run heads straight for (1, 1, 1)."""
+    """Check Figure 2: along the plane Σw = 3 every run goes straight to (1, 1, 1)."""
     toy, lam = manifold.lemmas.TOYS["three numbers"], _LAMBDA
     starts = np.array(toy.starts)
     times, paths = _solved(_points(setting))
@@ -106,7 +106,7 @@ def straight_to_least_norm(setting: Setting) -> Outcome:
         figure.Series(f"from {tuple(float(x) for x in w)}", *(path[:, i] @ basis.T).T) for i, w in enumerate(starts)
     ]
     height = (path.sum(-1) - 3) / 3**0.5
-    sides = [figure.Series(one.label, size[:, i, 0], height[:, i]) for i, one in enumerate(series)]
+    sides = [figure.Series(run.label, size[:, i, 0], height[:, i]) for i, run in enumerate(series)]
     panels = [
         figure.curves(sides, x="along the plane, from the least norm", y="height over it", title="From the side"),
         figure.curves(series, x="(w₁ − w₂)/√2", y="(w₁ + w₂ − 2w₃)/√6", title="From above"),
@@ -121,13 +121,13 @@ def straight_to_least_norm(setting: Setting) -> Outcome:
         "holds" if holds and measured["end, distance from k/(k+λ)·(1, 1, 1)"] < END_OF_PLANE else "fails",
         measured,
         dict.fromkeys(measured, 0.0),
-        evidence="The paper does not print its four starts nor λ; these are ours.",
+        evidence="The paper prints neither its four starts nor λ; the check uses its own.",
         figures=(shown,),
     )
 
 
 def curved_singular_and_kinked(setting: Setting) -> Outcome:
-    """Figure 3: invariants, the singular origin, and the leaky ReLU in closed form."""
+    """Check Figure 3: invariants, the singular origin, and the leaky ReLU in closed form."""
     lam, (times, solved) = _LAMBDA, _solved(_points(setting))
     w, order = _hyperbola(times, solved["hyperbola"])
     paths = {"hyperbola": w, **{name: solved[name] for name in ("cross", "leaky addition")}}
@@ -139,7 +139,7 @@ def curved_singular_and_kinked(setting: Setting) -> Outcome:
         ],
         1,
     )
-    # Positive starts of the hyperbola end at ±(1, 1)√(1 − λ), the least norm; of the cross at its singular point.
+    # Runs on the hyperbola end at ±(1, 1)√(1 − λ), the least norm; runs on the cross end at its singular point.
     origin = manifold.Tangent(manifold.lemmas.TOYS["cross"].zero_set, np.zeros(2))
     measured = {
         "w₁² − w₂² against its law e^{−4λt}": float(np.abs(u - u[0] * np.exp(-4 * lam * times)[:, None]).max()),
@@ -160,8 +160,8 @@ def curved_singular_and_kinked(setting: Setting) -> Outcome:
         measured,
         dict.fromkeys([*exact, "leaky ReLU against its closed form"], 0.0) | {"the origin is singular": True},
         evidence=(
-            f"Centre: all {paths['cross'].shape[1]} runs end within {ends:.0e} of (0, 0), where the Jacobian vanishes: "
-            "the singular set is null, but it holds the point of least norm, which attracts every run."
+            f"Centre: all {paths['cross'].shape[1]} runs end within {ends:.0e} of (0, 0), where the Jacobian vanishes. "
+            "The singular set has measure zero, but it contains the point of least norm, which attracts every run."
         ),
         figures=(
             figure.panels(panels, columns=3, title="Curved, singular and kinked zero-loss sets", caption=caption),
@@ -170,14 +170,15 @@ def curved_singular_and_kinked(setting: Setting) -> Outcome:
 
 
 def _constrained_error() -> float:
+    """Return the error of the constrained flow on the hyperbola against its closed form."""
     tau = np.linspace(0.0, 2.0, 21)
     zero_set, start = manifold.lemmas.TOYS["hyperbola"].zero_set, np.array(_ON_THE_HYPERBOLA)
     solved = manifold.constrained_flow(zero_set, start, tau)
     return float(np.abs(solved.params - manifold.lemmas.hyperbola(start, tau)).max())
 
 
-def _hyperbola(times, path):
-    """The runs drawn, and sup_t ‖θ_λ(t) − θ_constrained(λt)‖/λ for the two small λ: equal when the distance is O(λ)."""
+def _hyperbola(times: np.ndarray, path: np.ndarray) -> tuple[np.ndarray, dict[str, float]]:
+    """Return the runs to draw, and sup_t ‖θ_λ(t) − θ_constrained(λt)‖/λ for two small λ, equal if it is O(λ)."""
     start, order = np.array(_ON_THE_HYPERBOLA), {}
     for lam, own in zip(_SMALL, np.moveaxis(path, 1, 0)[-len(_SMALL) :], strict=True):
         far = np.linalg.norm(own - manifold.lemmas.hyperbola(start, lam * times), axis=1)
@@ -185,7 +186,7 @@ def _hyperbola(times, path):
     return path[:, : -len(_SMALL)], order
 
 
-def _picture(name: str, path):
+def _picture(name: str, path: np.ndarray) -> figure.FigureData:
     series = [figure.Series(f"run {i + 1}", *path[:, i].T) for i in range(path.shape[1])]
     half = np.geomspace(0.3, 3.3, 60)
     sets = {
@@ -193,9 +194,9 @@ def _picture(name: str, path):
         "cross": [(np.array([-2.2, 2.2]), np.zeros(2)), (np.zeros(2), np.array([-2.2, 2.2]))],
         "leaky addition": [(np.array([-1.0, 3.0]), np.array([3.0, -1.0]))],
     }[name]
-    # A gap between the branches, so that they are one line of the legend.
+    # NaN separates the branches, so that both are one entry of the legend.
     x, y = (np.concatenate([np.append(branch[axis], np.nan) for branch in sets]) for axis in (0, 1))
-    # First, so that it has one colour in all panels.
+    # The zero-loss set comes first, so that it has the same colour in all panels.
     series = [figure.Series("zero loss", x, y, style="dashed"), *series]
     titles = {"hyperbola": "w₁w₂ = 1", "cross": "w₁w₂ = 0", "leaky addition": "leaky ReLU(w₁ + w₂) = 2"}
     return figure.curves(series, x="w₁", y="w₂", title=titles[name])

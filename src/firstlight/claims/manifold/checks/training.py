@@ -1,4 +1,4 @@
-"""What the isolated dynamics are to training: the limit of a fast second layer, and the norm both end at."""
+"""The isolated dynamics compared with training: the limit of a fast second layer, and the final norm of both."""
 
 from itertools import pairwise
 
@@ -12,20 +12,20 @@ from firstlight.records import figure
 from firstlight.theories import manifold
 
 FITTED = 0.01
-"""The training loss, over that of a network of zeros, from which on the data count as memorised: λ keeps it from 0."""
+"""Training loss, relative to a network of zeros, below which the data count as memorised. With λ > 0 it is not 0."""
 
 
 def two_rates(setting: Setting) -> Outcome:
-    """W of training with V faster by a factor, against W of eq. 21, at the same times."""
+    """Compare W of training, with V faster by a factor, with W of eq. 21 at the same times."""
     seed = setting.seeds_or((0,))[0]
     sizes = setting.choose(quick=(4, 2, 5, 1), paper=(12, 5, 16, 3))
-    # The larger problem passes a saddle, where trajectories part: its order shows from ratios of 1e4 on.
+    # The larger problem passes a saddle, where trajectories separate; its order is visible for ratios above 1e4.
     ratios = setting.choose(quick=(1.0, 10.0, 100.0, 300.0), paper=(1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6))
     problem, W = random_problem(seed, "tanh", lam=0.1, bias=False, sizes=sizes)
     times = np.linspace(0.0, 6.0, 13)
     limit = manifold.lemmas.resolved_flow(problem, W, times)
     start = manifold.lemmas.best_layers(problem, W)
-    # Explicit steps compile faster than implicit ones, and suffice for small problems and moderate ratios.
+    # Explicit steps compile faster than implicit steps and suffice for small problems and moderate ratios.
     solver = setting.choose(quick="tsit5", paper="radau")
     gaps, norms = [], []
     for i, ratio in enumerate(ratios):
@@ -60,8 +60,8 @@ def two_rates(setting: Setting) -> Outcome:
         measured,
         {"order in the ratio of rates": -1.0},
         evidence=(
-            f"At equal rates W is off by up to {gaps[0]:.2g} of its size; with V {ratios[-1]:g} times as fast by "
-            f"{gaps[-1]:.2g}."
+            f"Relative distance of W from eq. 21: up to {gaps[0]:.2g} at equal rates, {gaps[-1]:.2g} with V "
+            f"{ratios[-1]:g} times as fast."
         ),
         figures=(shown,),
         seeds=(seed,),
@@ -69,7 +69,7 @@ def two_rates(setting: Setting) -> Outcome:
 
 
 def least_norm(setting: Setting) -> Outcome:
-    """The norm at which eq. 21, Adam with L2 decay and AdamW end, from the same weights, once all fit the data."""
+    """Compare the final norms of eq. 21, Adam with L2 decay and AdamW, from the same weights, with the data fitted."""
     seeds = setting.seeds_or(range(setting.choose(quick=2, paper=3)))
     p, K, fraction = setting.choose(quick=(7, 48, 0.8), paper=(23, 256, 0.7))
     lam, split = 1e-2, tasks.group_task(f"Z{p}", encoding="summed").split(fraction=fraction, seed=0)
@@ -86,16 +86,18 @@ def least_norm(setting: Setting) -> Outcome:
             norms[key].append(float(np.sum(W**2) + np.sum(V**2)))
             fits[key].append((accuracy, loss / len(split.train)))
     excess = {name: [x / y - 1 for x, y in zip(norms[name], norms["eq. 21"], strict=True)] for name in fits}
-    spread = {name: max(found) / min(found) - 1 for name, found in norms.items()}
+    spread = {name: max(by_seed) / min(by_seed) - 1 for name, by_seed in norms.items()}
     measured = {
-        "‖E‖² + ‖W‖²": {name: float(np.mean(found)) for name, found in norms.items()},
+        "‖E‖² + ‖W‖²": {name: float(np.mean(by_seed)) for name, by_seed in norms.items()},
         "spread over seeds": spread,
-        "training accuracy, least": {name: min(a for a, _ in found) for name, found in fits.items()},
-        "training loss over that of zero outputs, largest": {n: max(x for _, x in found) for n, found in fits.items()},
+        "training accuracy, least": {name: min(a for a, _ in by_seed) for name, by_seed in fits.items()},
+        "training loss over that of zero outputs, largest": {
+            n: max(x for _, x in by_seed) for n, by_seed in fits.items()
+        },
         "adam with L2, excess over eq. 21, largest": max(excess["adam, L2"], key=abs),
         "adamw, excess over eq. 21, least": min(excess["adamw"]),
     }
-    fitted = all(accuracy == 1 and loss <= FITTED for found in fits.values() for accuracy, loss in found)
+    fitted = all(accuracy == 1 and loss <= FITTED for by_seed in fits.values() for accuracy, loss in by_seed)
     same = max(map(abs, excess["adam, L2"])) <= SAME_NORM >= max(spread["eq. 21"], spread["adam, L2"])
     means = measured["‖E‖² + ‖W‖²"]
     return Outcome(
@@ -108,14 +110,16 @@ def least_norm(setting: Setting) -> Outcome:
         },
         evidence=(
             f"AdamW, whose decay is not part of the loss, ends at ‖E‖² + ‖W‖² = {means['adamw']:.4g}, Adam with L2 "
-            f"decay at {means['adam, L2']:.4g}, eq. 21 at {means['eq. 21']:.4g}; all fit every training row."
+            f"decay at {means['adam, L2']:.4g}, eq. 21 at {means['eq. 21']:.4g}. All fit every training row."
         ),
         seeds=seeds,
     )
 
 
-def _trained(setting: Setting, name: str, split, E, lam: float):
-    """Both layers, training accuracy and sum of squares after training from E and the best V for it, as 𝓛_λ says."""
+def _trained(
+    setting: Setting, name: str, split: tasks.Split, E: np.ndarray, lam: float
+) -> tuple[np.ndarray, np.ndarray, float, float]:
+    """Train on 𝓛_λ from E and its best V; return both layers, the training accuracy and the sum of squares."""
     layers = manifold.lemmas.best_layers(manifold.isolate(split, "relu", lam=lam), E)
     model = models.TwoLayer(E, layers["V"].astype(np.float32), activation="relu")
     run = flow.train_lanes(
@@ -124,7 +128,7 @@ def _trained(setting: Setting, name: str, split, E, lam: float):
                 0,
                 model,
                 split,
-                # Gradient of λ‖θ‖² is 2λθ; AdamW multiplies its decay by the learning rate only.
+                # The gradient of λ‖θ‖² is 2λθ; AdamW multiplies its decay only by the learning rate.
                 flow.Optimizer(name=name, learning_rate=setting.choose(quick=1e-2, paper=3e-3), weight_decay=2 * lam),  # type: ignore[arg-type]
             )
         ],
