@@ -15,8 +15,7 @@ from firstlight._files import write_atomically
 from firstlight.claims._claim import Outcome, Setting
 from firstlight.claims._needs import missing
 from firstlight.claims.fact.tolerances import TABLE_3
-from firstlight.records import figure
-from firstlight.records._status import ClaimVerdict
+from firstlight.records import ClaimVerdict, figure
 from firstlight.rfm import ExactSolver, Laplace, NotPositiveDefinite, Rule, fixed, iterate
 
 Save = Callable[[dict[str, Any]], None]
