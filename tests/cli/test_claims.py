@@ -111,7 +111,7 @@ def test_an_interrupted_reproduction_says_how_to_go_on(cli, register, folder):
     done = cli("reproduce", *words)
     assert done.code == exits.INTERRUPTED
     again = shlex.join(["firstlight", "reproduce", *words, "--resume"])
-    assert f"`{again}` goes on" in done.err
+    assert f"`{again}` continues" in done.err
     register(broken, held)
     assert cli(*shlex.split(again)[1:]).code == exits.OK
 

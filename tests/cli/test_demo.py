@@ -57,5 +57,5 @@ def test_an_interrupted_demo_leaves_nothing(cli, folder, monkeypatch):
     monkeypatch.setattr(runs, "run", stop)
     done = cli("demo", "--quick")
     assert done.code == exits.INTERRUPTED
-    assert "interrupted: the demo keeps nothing; `firstlight demo` starts it again" in done.err
+    assert "interrupted: the demo saves nothing; `firstlight demo` starts it again" in done.err
     assert list(folder.iterdir()) == []

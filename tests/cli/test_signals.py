@@ -70,7 +70,7 @@ class Command:
         _, err = self.process.communicate(timeout=seconds)
         assert self.process.returncode == CODES[number], err
         word = "interrupted" if number == signal.SIGINT else "terminated"
-        assert len(re.findall(rf"^{word}: .*(same command|goes on|starts it again)", err, re.M)) == 1, err
+        assert len(re.findall(rf"^{word}: .*(same command|continues|starts it again)", err, re.M)) == 1, err
         assert "Traceback" not in err, err
         until(lambda: not self.members(), 10)
         return err
@@ -204,7 +204,7 @@ def test_no_callback_swallows_the_request(cli, monkeypatch, swallow, number):
     monkeypatch.setattr(claims, "find", lambda patterns: made)
     done = cli("reproduce", "li2")
     assert done.code == CODES[number], done.err
-    assert "`firstlight reproduce li2 --resume` goes on" in done.err
+    assert "`firstlight reproduce li2 --resume` continues" in done.err
     assert "Traceback" not in done.err
     assert reached == ["the signal"]
     with Store(".firstlight/store.sqlite") as store:

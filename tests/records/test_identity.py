@@ -100,5 +100,8 @@ def test_unreadable_arrays_are_refused_and_never_unpickled(tmp_path, kind):
         np.savez(file, X=np.zeros(1000))
         file.write_bytes(file.read_bytes()[:-200])
         assert not zipfile.is_zipfile(file)
-    with pytest.raises(SpecError, match=r"task.path: cannot read .*give an .npz file with arrays X and y"):
+    said = r"task.path: cannot read .*give an .npz file with arrays X and y"
+    if kind == "missing":
+        said = r"task.path: there is no file .*data.npz' here; give its folder with --data or FIRSTLIGHT_DATA"
+    with pytest.raises(SpecError, match=said):
         run_id(RunSpec(task=ArraysTask(path=str(file))))

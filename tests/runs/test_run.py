@@ -146,7 +146,7 @@ def test_a_checkpoint_that_is_no_use_costs_time_only(path):
         runs.run(spec, store=path, progress="off", on_record=ctrl_c_at(100))
     (file,) = path.parent.glob("*.checkpoints/*/*.safetensors")
     file.write_bytes(file.read_bytes()[:100])
-    with pytest.warns(UserWarning, match="The run begins anew"):
+    with pytest.warns(UserWarning, match="The run starts again from the beginning"):
         record = runs.run(spec, store=path, progress="off")
     assert record.status == "finished"
 

@@ -1,4 +1,4 @@
-"""From arguments to an exit code; every error becomes one line on stderr here and nowhere else."""
+"""From arguments to an exit code; the only place that turns errors into one line on stderr."""
 
 import contextlib
 import os
@@ -14,9 +14,9 @@ from firstlight.cli._terminal import streams as terminal
 
 
 def command() -> NoReturn:
-    """Be the process: run the command of `sys.argv` and exit.
+    """Run the command of `sys.argv` and exit.
 
-    After an interruption Python's own way out could take long, waiting for threads, and print tracebacks.
+    After an interruption the process ends at once: Python's own exit may wait long for threads and print tracebacks.
     """
     try:
         code = main()
@@ -92,11 +92,11 @@ def _first_line(error: Exception) -> str:
 
 
 _ENGINES = ("diffrax", "equinox", "jax", "numpy", "optax", "scipy")
-"""Libraries that only ever see what has been checked: a ValueError of theirs is ours to mend."""
+"""Libraries that receive only checked values: a ValueError raised inside them is a bug in firstlight."""
 
 
 def _is_a_users(error: Exception) -> bool:
-    """Values, files and stores are checked where they enter the library, with messages meant for people."""
+    """Whether an error is the user's: values, files and stores are checked where they enter, with readable messages."""
     from firstlight.records import StoreError
 
     # Text with half a character in it comes from a file or a command line, wherever it is first written.

@@ -1,7 +1,7 @@
-"""How a command ends: its exit code, and what is said to a person who erred or interrupted."""
+"""Exit codes, and the exceptions that end a command with a message for the user."""
 
 OK = 0
-"""Done, and everything checked is as expected."""
+"""Success, and every verdict is as expected."""
 
 DIFFERS = 1
 """A verdict is not the expected one, a run or a sweep point failed, or a check found damage."""
@@ -10,24 +10,24 @@ USER_ERROR = 2
 """The command, a file or a value given to it cannot be used; one line on stderr says which and why."""
 
 BUG = 3
-"""The program broke; the traceback is on stderr."""
+"""A bug in firstlight; the traceback is on stderr."""
 
 INTERRUPTED = 130
-"""Ctrl-C; what was done is kept and stderr says how to go on."""
+"""Ctrl-C; finished work is saved, and stderr says how to continue."""
 
 TERMINATED = 143
 """SIGTERM, as `kill` and batch systems send it; handled like Ctrl-C."""
 
 BROKEN_PIPE = 141
-"""Whoever read the output stopped reading."""
+"""The reader of the output closed the pipe."""
 
 
 class UserError(Exception):
-    """Something the person can put right; the message says what was required, received, and how to fix it."""
+    """An error that the user can fix; the message says what was required, what was received, and the fix."""
 
 
 class Interrupted(KeyboardInterrupt):
-    """Ctrl-C or SIGTERM, with one line on how to go on."""
+    """Ctrl-C or SIGTERM, with one line on how to continue."""
 
     def __init__(self, how_to_go_on: str) -> None:
         self.how_to_go_on = how_to_go_on

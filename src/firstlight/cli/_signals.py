@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: the first stops a command where it can go on later, the second ends it at once."""
+"""Ctrl-C and SIGTERM: the first stops a command so that it can continue later, the second ends it at once."""
 
 import _thread
 import os
@@ -17,13 +17,13 @@ from firstlight.cli import _exits as exits
 _WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 
 _CALLBACKS = ("jax._src.callback", "jax._src.lib")
-"""Modules whose Python code is called from C++, which loses or logs what is raised there."""
+"""Modules whose Python code is called from C++, which loses or logs exceptions."""
 
 _NOTHING = "nothing was left half done; run the same command again"
 
 
 class _Command:
-    """What the running command would say about going on."""
+    """The running command's message on how to continue."""
 
     def __init__(self) -> None:
         self.how: Callable[[], str] = lambda: _NOTHING
@@ -33,12 +33,12 @@ _COMMAND = _Command()
 
 
 def resumes(how: Callable[[], str]) -> None:
-    """Register what to say about going on, in case a signal ends the command; read when it does."""
+    """Register a function that says how to continue; it is called if a signal ends the command."""
     _COMMAND.how = how
 
 
 def end(error: BaseException) -> int:
-    """Print one line on how to go on after an interruption, and return the exit code."""
+    """Print one line on how to continue after an interruption, and return the exit code."""
     number = interrupts.requested() or signal.SIGINT
     how = error.how_to_go_on if isinstance(error, exits.Interrupted) else _COMMAND.how()
     print(f"\n{_WORDS[signal.Signals(number)]}: {how}", file=sys.stderr)
@@ -49,7 +49,7 @@ def end(error: BaseException) -> int:
 def listening() -> Iterator[None]:
     """Turn SIGINT and SIGTERM into KeyboardInterrupt in the main thread, and into the end the second time."""
     resumes(lambda: _NOTHING)
-    # What a shell or nohup has set to be ignored stays ignored.
+    # A signal that a shell or nohup ignores stays ignored.
     numbers = [number for number in _WORDS if signal.getsignal(number) != signal.SIG_IGN]
     if threading.current_thread() is not threading.main_thread() or not numbers:
         yield
@@ -70,7 +70,7 @@ def listening() -> Iterator[None]:
 
 
 class _Listener:
-    """Hears signals in a thread of its own: the main thread may be inside a compiler for minutes."""
+    """Receives signals in its own thread: the main thread may be inside a compiler for minutes."""
 
     def __init__(self) -> None:
         self._here, self._there = socket.socketpair()
@@ -81,7 +81,7 @@ class _Listener:
         self._is_closed = False
 
     def start(self) -> None:
-        """Begin to hear; handlers are set before, since starting a thread takes a while."""
+        """Start to listen; handlers are set before, since starting a thread takes a while."""
         self._before = signal.set_wakeup_fd(self._there.fileno(), warn_on_full_buffer=False)
         threading.Thread(target=self._listen, daemon=True).start()
 

@@ -8,8 +8,10 @@ The label `name` and the software versions do not count. A user's arrays count b
 import hashlib
 import os
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from firstlight._files import DATA_VARIABLE, data_directory
 from firstlight.records._base import Frozen
 from firstlight.records._canonical import sha256
 from firstlight.records._explain import SpecError
@@ -33,7 +35,7 @@ def run_id(spec: RunSpec) -> str:
 
 
 def changed_fields(spec: Frozen) -> dict[str, Any]:
-    """Return the fields that differ from their defaults, the smallest mapping that gives the same spec.
+    """Return the fields of a spec that differ from their defaults: the smallest mapping that gives the same spec.
 
     >>> from firstlight.records._spec import DeepModel
     >>> changed_fields(RunSpec(seed=3, model=DeepModel(residual=True)))
@@ -42,21 +44,42 @@ def changed_fields(spec: Frozen) -> dict[str, Any]:
     return _changed(spec, type(spec))
 
 
-def pin_arrays(spec: RunSpec) -> RunSpec:
+def pin_arrays(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> RunSpec:
     """Return the spec with the digest of its arrays filled in.
 
     The file is read only if the digest is missing, so a stored spec stays readable without its data.
+
+    **Arguments:**
+
+    - `data`: the folder of arrays, see `find_arrays`.
     """
     task = spec.task
     if not isinstance(task, ArraysTask) or task.digest:
         return spec
-    return spec.model_copy(update={"task": task.model_copy(update={"digest": digest_arrays(task.path)})})
+    digest = digest_arrays(find_arrays(task.path, data))
+    return spec.model_copy(update={"task": task.model_copy(update={"digest": digest})})
+
+
+def find_arrays(path: str, data: str | os.PathLike[str] | None = None) -> Path:
+    """Return the file itself, or the file of that name in the data folder.
+
+    **Arguments:**
+
+    - `data`: the folder; by default the environment variable `FIRSTLIGHT_DATA`.
+    """
+    folder = data_directory(data)
+    places = [Path(path)] + ([folder / path] if folder else [])
+    for place in places:
+        if _exists(place):
+            return place
+    looked = f"; also looked in {folder}" if folder else f"; give its folder with --data or {DATA_VARIABLE}"
+    raise SpecError([f"task.path: there is no file {path!r} here{looked}"])
 
 
 def digest_arrays(source: str | os.PathLike[str] | Mapping[str, Any]) -> str:
-    """Return the SHA-256 of named arrays (names, types, shapes and numbers), given directly or in an `.npz` file.
+    """Return the SHA-256 of named arrays (names, types, shapes and numbers), given directly or as an `.npz` file.
 
-    The digest does not depend on byte order, memory layout or compression. Pickled data are never loaded.
+    The digest does not depend on byte order, memory layout or compression, and nothing is unpickled.
 
     >>> import numpy as np
     >>> a = np.arange(6.0).reshape(2, 3)
@@ -67,7 +90,7 @@ def digest_arrays(source: str | os.PathLike[str] | Mapping[str, Any]) -> str:
     import numpy as np
 
     if not isinstance(source, Mapping):
-        return digest_arrays(_load(source))
+        return digest_arrays(load_arrays(source))
     sha = hashlib.sha256()
     for name in sorted(source):
         array = np.asarray(source[name])
@@ -77,7 +100,8 @@ def digest_arrays(source: str | os.PathLike[str] | Mapping[str, Any]) -> str:
     return sha.hexdigest()
 
 
-def _load(path: str | os.PathLike[str]) -> dict[str, Any]:
+def load_arrays(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the named arrays of an `.npz` file; nothing is unpickled."""
     import numpy as np
 
     shown = os.fspath(path)
@@ -95,15 +119,15 @@ def _load(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def _changed(model: Frozen, usual: type[Frozen]) -> dict[str, Any]:
-    fields = {}
+    changed = {}
     for name, field in type(model).model_fields.items():
         value = getattr(model, name)
         default = field.default_factory() if field.default_factory else field.default  # type: ignore[call-arg]
         is_default = not field.is_required() and value == default
         if is_default and not (name == "kind" and type(model) is not usual):
             continue
-        fields[name] = _plain(value, type(default) if isinstance(default, Frozen) else type(value))
-    return fields
+        changed[name] = _plain(value, type(default) if isinstance(default, Frozen) else type(value))
+    return changed
 
 
 def _plain(value: Any, usual: type) -> Any:
@@ -115,3 +139,10 @@ def _plain(value: Any, usual: type) -> Any:
         return {key: _plain(item, type(item)) for key, item in value.items()}
     # −0.0 and 0.0 are equal and get the same id.
     return value + 0.0 if isinstance(value, float) else value
+
+
+def _exists(place: Path) -> bool:
+    try:
+        return place.exists()
+    except (OSError, ValueError):  # a name that no file can have: too long, or with a null byte
+        return False

@@ -3,9 +3,9 @@
 import copy
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -15,9 +15,11 @@ from firstlight.records._parsing import DEEPEST, parse_json, parse_toml, require
 from firstlight.records._shorten import shorten
 from firstlight.records._spec import ALTERNATIVES, RunSpec
 
+B = TypeVar("B")
+
 
 def spec_from_mapping(mapping: Mapping[str, Any]) -> RunSpec:
-    """Build a spec from plain nested values; a `SpecError` has one line per wrong field.
+    """Return a spec from plain nested values; a `SpecError` has one line per wrong field.
 
     >>> spec_from_mapping({"optimizer": {"lerning_rate": 0.1}})
     Traceback (most recent call last):
@@ -33,23 +35,33 @@ def spec_from_mapping(mapping: Mapping[str, Any]) -> RunSpec:
 
 
 def load_spec(path: str | os.PathLike[str]) -> RunSpec:
-    """Read a spec from a `.toml` or `.json` file."""
+    """Read the spec of a run from a `.toml` or `.json` file."""
+    return read_file(path, "a spec", spec_from_mapping)
+
+
+def read_file(path: str | os.PathLike[str], what: str, build: Callable[[dict[str, Any]], B]) -> B:
+    """Read a `.toml` or `.json` file and return `build(values)`; the problems in a `SpecError` name the file.
+
+    **Arguments:**
+
+    - `what`: the content of the file in words, for errors.
+    - `build`: makes the result from the values; raises `SpecError` for invalid values.
+    """
     file = Path(path)
-    values = read_mapping(file, "a spec")
+    values = _read_mapping(file, what)
     try:
-        return spec_from_mapping(values)
+        return build(values)
     except SpecError as error:
         raise SpecError([f"{file}: {problem}" for problem in error.problems]) from None
 
 
-def read_mapping(file: Path, what: str) -> dict[str, Any]:
-    """Read the table in a `.toml` or `.json` file; raise `SpecError` if the file is invalid."""
+def _read_mapping(file: Path, what: str) -> dict[str, Any]:
     readers = {".toml": parse_toml, ".json": parse_json}
     reader = readers.get(file.suffix.lower())
     if reader is None:
         raise SpecError([f"{file}: {what} is a .toml or a .json file; got {file.suffix or 'no suffix'}"])
     try:
-        # Reading from a pipe or a device could block forever.
+        # Reading a pipe or a device would never end.
         if file.exists() and not file.is_file():
             raise SpecError([f"{file}: {what} is a .toml or a .json file; got a folder, a pipe or a device"])
         values = reader(file.read_text(encoding="utf-8"))
@@ -57,27 +69,43 @@ def read_mapping(file: Path, what: str) -> dict[str, Any]:
         raise SpecError([f"{file}: cannot be read ({error.strerror})"]) from None
     except SpecError:
         raise
-    except ValueError as error:  # raised by both parsers and the decoder, with line and column
-        said = shorten(str(error), 300)
-        raise SpecError([f"{file}: is not valid {file.suffix[1:].upper()}: {said}"]) from None
+    except ValueError as error:  # both parsers and the decoder raise its subclasses, with line and column
+        problem = shorten(str(error), 300)
+        raise SpecError([f"{file}: is not valid {file.suffix[1:].upper()}: {problem}"]) from None
     if not isinstance(values, dict):
         raise SpecError([f"{file}: {what} is a table of fields; got {type(values).__name__}"])
     return values
 
 
 def apply_overrides(spec: RunSpec | Mapping[str, Any], overrides: Sequence[str]) -> RunSpec:
-    """Return the spec with fields replaced by `path=value`; values are TOML, and other text is a string.
+    """Return the spec with fields replaced by `path=value`; a value is TOML, or else plain text.
 
-    A new `kind` drops the defaults of the old kind; fields that were set explicitly must fit the new kind.
+    Naming another `kind` drops the defaults of the old kind; fields that were set must fit the new kind.
 
     >>> spec = apply_overrides(RunSpec(), ["task.group=Z23", "model.kind=deep", "model.widths=64,64"])
     >>> spec.task.group, spec.model.widths
     ('Z23', (64, 64))
     """
-    values = changed_fields(spec) if isinstance(spec, RunSpec) else copy.deepcopy(dict(spec))
     texts = dict(_split(override) for override in overrides)
-    for path, text in texts.items():
-        _assign(values, path.split("."), _parse(text), texts)
+    return _replaced(spec, {path: _parse(text) for path, text in texts.items()}, texts)
+
+
+def replace_fields(spec: RunSpec, changes: Mapping[str, Any]) -> RunSpec:
+    """Return the spec with fields replaced by plain values; `changes` maps dotted paths to values.
+
+    >>> replace_fields(RunSpec(), {"task.group": "Z23", "model.width": 64}).task.group
+    'Z23'
+    """
+    for path, value in changes.items():
+        _require_no_null(path, value)
+        _require_shallow(path)
+    return _replaced(spec, copy.deepcopy(dict(changes)), {path: _value(value) for path, value in changes.items()})
+
+
+def _replaced(spec: RunSpec | Mapping[str, Any], changes: Mapping[str, Any], texts: Mapping[str, str]) -> RunSpec:
+    values = changed_fields(spec) if isinstance(spec, RunSpec) else copy.deepcopy(dict(spec))
+    for path, value in changes.items():
+        _assign(values, path.split("."), value, texts)
     _require_plain(values)
     try:
         return RunSpec.model_validate(values)
@@ -90,7 +118,7 @@ def apply_overrides(spec: RunSpec | Mapping[str, Any], overrides: Sequence[str])
 
 
 def dump_toml(spec: RunSpec, *, full: bool = False) -> str:
-    """Return the spec as TOML, which `load_spec` reads back; `full` writes the defaults too.
+    """Return the spec as TOML that `load_spec` reads back to the same spec; `full` writes the defaults too.
 
     >>> print(dump_toml(RunSpec(seed=3, optimizer={"learning_rate": 0.01})), end="")
     seed = 3
@@ -116,10 +144,21 @@ def _require_plain(values: Mapping[str, Any]) -> None:
         raise SpecError([str(error)]) from None
 
 
-def _split(override: str) -> tuple[str, str]:
-    path, equals, text = override.partition("=")
+def _require_shallow(path: str) -> None:
     if path.count(".") > DEEPEST:
         raise SpecError([f"override {shorten(path, 80)!r}: a field lies at most {DEEPEST} tables deep"])
+
+
+def _require_no_null(path: str, value: Any) -> None:
+    if value is None:
+        raise SpecError([f"{path}: null is not a value; leave the field out of a point to keep the value of the base"])
+    for item in value.values() if isinstance(value, Mapping) else value if isinstance(value, list | tuple) else ():
+        _require_no_null(path, item)
+
+
+def _split(override: str) -> tuple[str, str]:
+    path, equals, text = override.partition("=")
+    _require_shallow(path)
     if not equals or not path.strip():
         raise SpecError(
             [f"override {shorten(override)!r}: write it as field=value, such as optimizer.learning_rate=0.01"]

@@ -1,4 +1,4 @@
-"""From a spec to a record: names become objects, networks train, what was observed is kept.
+"""From a spec to a record: build the objects that a spec names, train, and record the observations.
 
 >>> from firstlight import runs
 >>> from firstlight.records import spec_from_mapping
@@ -14,7 +14,7 @@ from firstlight.runs._estimate import Estimate, estimate
 from firstlight.runs._lenses import lenses
 from firstlight.runs._limits import check_sizes, size
 from firstlight.runs._models import load_model
-from firstlight.runs._resolve import Resolved, check, pin, resolve, snapshot_steps
+from firstlight.runs._resolve import Resolved, check, resolve, snapshot_steps
 from firstlight.runs._run import keep, run, run_many, writing
 from firstlight.runs._summary import first_step, summarise
 
@@ -37,7 +37,6 @@ __all__ = [
     "learning_curves",
     "lenses",
     "load_model",
-    "pin",
     "resolve",
     "run",
     "run_many",

@@ -1,4 +1,4 @@
-"""Where runs in progress keep their state: folders beside the store, gone once their runs are over."""
+"""Checkpoints of runs in progress: folders beside the store, removed when their runs end."""
 
 import hashlib
 import os
@@ -11,35 +11,35 @@ from firstlight.records import RunSpec, Store, run_id
 from firstlight.records._store import locate
 
 OVER = ("finished", "diverged")
-"""Statuses that running again would only repeat."""
+"""Statuses of runs that need not be trained again."""
 
 _MANIFEST = "runs.txt"
 
 
 def clear_checkpoints(store: Store) -> tuple[str, ...]:
-    """Remove the state of runs that are over or deleted from beside a store; returns the names of the files.
+    """Remove the checkpoints of runs that have ended or were deleted; return the names of the files.
 
-    The store is open for writing, so that no other process trains into it.
+    The store must be open for writing, so that no other process trains into it.
     """
     return Checkpoints(store).clear()
 
 
 def saved_step(store: str | os.PathLike[str], spec: RunSpec) -> int | None:
-    """The step up to which a run that trains by itself is saved beside the store at a path; None if it is not."""
+    """Return the step of the checkpoint of a run that trains alone, or None if there is no checkpoint."""
     folder = _root(locate(store)) / run_id(spec)
     steps = [step for file in folder.glob("lane-*.safetensors") if (step := checkpoint_step(file)) is not None]
     return max(steps, default=None)
 
 
 class Checkpoints:
-    """The checkpoint folders of one store, one for each call of the training engine, with a file per run."""
+    """The checkpoint folders of a store: one folder per call of the training engine, one file per run."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.root = _root(store.path)
 
     def folder(self, ids: Sequence[str]) -> Path:
-        """A folder for these runs in this order, with the state that any of them has in another one."""
+        """Return the folder for these runs in this order; move their checkpoints from other folders there."""
         name = ids[0] if len(ids) == 1 else hashlib.sha256("\n".join(ids).encode()).hexdigest()
         folder = self.root / name
         folder.mkdir(parents=True, exist_ok=True)
@@ -50,13 +50,13 @@ class Checkpoints:
         return folder
 
     def discard(self, folder: Path) -> None:
-        """Forget the state in a folder."""
+        """Delete a folder of checkpoints."""
         shutil.rmtree(folder, ignore_errors=True)
         if not self._folders():
             shutil.rmtree(self.root, ignore_errors=True)
 
     def clear(self) -> tuple[str, ...]:
-        """Remove the state of runs that are over by now, or no longer in the store; returns the files' names."""
+        """Remove the checkpoints of runs that have ended or left the store; return the names of the files."""
         removed: list[str] = []
         for folder in self._folders():
             ids = _ids(folder)

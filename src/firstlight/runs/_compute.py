@@ -1,4 +1,4 @@
-"""Training specs without a store: those that share shapes go through one compiled program together."""
+"""Training without a store: specs that share shapes are trained together by one compiled program."""
 
 import functools
 import os
@@ -14,15 +14,16 @@ import numpy as np
 
 from firstlight import flow, models
 from firstlight.records import RunRecord, RunSpec, SpecError, StoreError, Table, canonical_json
+from firstlight.records._identity import pin_arrays
 from firstlight.runs._complete import complete
-from firstlight.runs._resolve import Resolved, pin, resolve
+from firstlight.runs._resolve import Resolved, resolve
 
 Weights = dict[str, dict[str, np.ndarray]]
 ProgressOption = Literal["auto", "off"] | Callable[[flow.Progress], None]
 OnRecord = Callable[[int, dict[str, Any]], None]
 
 MAX_LANES = 32
-"""Runs trained by one call; more would only hold more states in memory at a time."""
+"""Largest number of runs in one call; a larger number needs more memory and is not faster."""
 
 
 _RATES = {"learning_rate", "weight_decay"}
@@ -38,11 +39,11 @@ class RunOutcome:
 
 
 Trainer = Callable[[Sequence[Resolved], OnRecord | None], list[RunOutcome]]
-"""Trains runs with equal `batch_key`."""
+"""A function that trains runs with equal `batch_key`."""
 
 
 def batch_key(spec: RunSpec) -> str:
-    """What runs must have in common to be trained in one call: all but seed, name, rates and initial weights.
+    """Return the part of a spec that runs trained together must share: all but seed, name, rates and initial weights.
 
     >>> a = RunSpec.model_validate({"seed": 1, "optimizer": {"learning_rate": 0.1}})
     >>> batch_key(a) == batch_key(RunSpec()), batch_key(a) == batch_key(RunSpec(steps=10))
@@ -53,7 +54,7 @@ def batch_key(spec: RunSpec) -> str:
 
 
 def batches(specs: Sequence[RunSpec], most: int = MAX_LANES) -> list[list[int]]:
-    """Positions of the specs that can be trained together, at most `most` at a time, in order of appearance.
+    """Return the positions of specs that can be trained together, at most `most` in a batch, in order of appearance.
 
     >>> batches([RunSpec(seed=0), RunSpec(seed=1, steps=9), RunSpec(seed=2)])
     [[0, 2], [1]]
@@ -73,16 +74,16 @@ def compute(
     keep_weights: bool = True,
     allow_large: bool = False,
 ) -> list[RunOutcome]:
-    """Train every spec and return what came of each, in order; nothing is written anywhere.
+    """Train every spec and return the outcomes in order; nothing is written to disk.
 
-    A spec that cannot be trained gives a record of status `failed` that holds the traceback; so does one that does
-    not fit into memory, unless `allow_large`.
+    A spec that cannot be trained gives a record of status `failed` with the traceback. So does a spec that does not
+    fit into memory, unless `allow_large`.
 
     >>> spec = RunSpec.model_validate({"task": {"group": "Z5"}, "model": {"width": 8}, "steps": 5})
     >>> [outcome.record.status for outcome in compute([spec], progress="off")]
     ['finished']
     """
-    specs = [pin(spec, data) for spec in specs]
+    specs = [pin_arrays(spec, data) for spec in specs]
     ready = functools.partial(resolve, data=data, allow_large=allow_large)
     outcomes = in_batches(specs, functools.partial(train, progress=progress), ready, on_record=on_record)
     return outcomes if keep_weights else [RunOutcome(outcome.record) for outcome in outcomes]
@@ -95,7 +96,7 @@ def in_batches(
     *,
     on_record: OnRecord | None,
 ) -> list[RunOutcome]:
-    """Hand the specs to `trainer` in batches that share shapes; one that cannot be resolved fails alone."""
+    """Pass the specs to `trainer` in batches that share shapes; a spec that cannot be resolved fails alone."""
     outcomes: dict[int, RunOutcome] = {}
     for batch in batches(specs):
         ready: dict[int, Resolved] = {}
@@ -105,8 +106,8 @@ def in_batches(
             except Exception as error:
                 outcomes[i] = RunOutcome(failure(specs[i], error))
         if ready:
-            told = _renumbered(on_record, list(ready))
-            outcomes.update(zip(ready, trainer(list(ready.values()), told), strict=True))
+            callback = _renumbered(on_record, list(ready))
+            outcomes.update(zip(ready, trainer(list(ready.values()), callback), strict=True))
     return [outcomes[i] for i in range(len(specs))]
 
 
@@ -119,7 +120,7 @@ def train(
     resume: bool = False,
     progress: ProgressOption = "auto",
 ) -> list[RunOutcome]:
-    """Train runs with equal `batch_key` in one call; one that raises fails alone."""
+    """Train runs with equal `batch_key` in one call; a run that raises fails alone."""
     first = runs[0]
     try:
         trajectory = flow.train_lanes(
@@ -137,13 +138,13 @@ def train(
             on_record=on_record,
         )
     except (flow.CheckpointError, StoreError):
-        raise  # about the files around the runs, not about the runs
+        raise  # the files failed, not the runs
     except Exception as error:
         if len(runs) == 1:
             return [RunOutcome(failure(first.spec, error))]
-        # The engine does not say whose fault it was; alone, each run answers for itself.
-        told = [_renumbered(on_record, [i]) for i in range(len(runs))]
-        return [train([runs[i]], told[i], progress=progress)[0] for i in range(len(runs))]
+        # The engine does not say which run raised; trained alone, only that run fails.
+        callback = [_renumbered(on_record, [i]) for i in range(len(runs))]
+        return [train([runs[i]], callback[i], progress=progress)[0] for i in range(len(runs))]
     return outcomes_of(runs, trajectory)
 
 
@@ -152,13 +153,13 @@ def _renumbered(on_record: OnRecord | None, places: Sequence[int]) -> OnRecord |
 
 
 def outcomes_of(runs: Sequence[Resolved], trajectory: flow.Trajectory) -> list[RunOutcome]:
-    """What a trajectory says of each run; a run's seconds are its share of the time the call took."""
+    """Return the outcome of each run of a trajectory; the seconds of the call are shared equally."""
     seconds = trajectory.seconds / len(runs)
     return [_outcome(run, lane, seconds) for run, lane in zip(runs, trajectory.lanes, strict=True)]
 
 
 def failure(spec: RunSpec, error: BaseException) -> RunRecord:
-    """The record of a run that raised: the error in one line, then where it came from."""
+    """Return the record of a run that raised: the error in one line, and the traceback."""
     said = "; ".join(error.problems) if isinstance(error, SpecError) else f"{type(error).__name__}: {error}"
     where = "".join(traceback.format_exception(error))
     message = next(iter(said.splitlines()), type(error).__name__)
@@ -175,15 +176,15 @@ def _outcome(run: Resolved, lane: flow.LaneResult, seconds: float) -> RunOutcome
         message=lane.message,
         table=Table.from_rows(rows),
     )
-    kept = {"final": lane.model, **{f"step-{step}": model for step, model in lane.snapshots.items()}}
-    return RunOutcome(complete(record), {name: _exported(model) for name, model in kept.items()})
+    networks = {"final": lane.model, **{f"step-{step}": model for step, model in lane.snapshots.items()}}
+    return RunOutcome(complete(record), {name: _exported(model) for name, model in networks.items()})
 
 
 def _exported(model: Any) -> dict[str, np.ndarray]:
-    # The engine gives networks of NumPy arrays, and `export_parameters` takes those of JAX.
+    # The engine returns networks of NumPy arrays; `export_parameters` takes JAX arrays.
     return models.export_parameters(jax.tree.map(jnp.asarray, model))
 
 
 def without_step(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The observed values of a row."""
+    """Return the observed values of a row."""
     return {name: value for name, value in row.items() if name != "step"}

@@ -1,4 +1,4 @@
-"""What a run will take, from its spec alone: memory, recorded rows, bytes on disk and time.
+"""The cost of a run, estimated from its spec alone: memory, recorded rows, bytes on disk and time.
 
 Nothing is built: sizes follow from the order of the group, the widths and the counts in the spec. Memory is the
 peak beyond what Python and JAX take themselves (about 0.4 GB) and is right to a factor of two; time is right to a
@@ -38,7 +38,7 @@ _BANDWIDTH = 5e9  # bytes a second, for what is read and written once a step
 
 
 class Estimate(Frozen):
-    """What a run will take.
+    """The estimated cost of a run.
 
     `memory` has the bytes of each part at the run's peak; `rows` and `numbers` what is recorded, how often and how
     many numbers each time; `disk` the bytes in the store at the end, and `checkpoint` those beside it meanwhile.
@@ -72,7 +72,7 @@ class Sizes(NamedTuple):
 
 
 def estimate(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> Estimate:
-    """Memory, recorded rows, bytes on disk and seconds of a run, before anything is allocated.
+    """Estimate memory, recorded rows, bytes on disk and seconds of a run, before anything is allocated.
 
     >>> small = estimate(RunSpec.model_validate({"task": {"group": "Z7"}, "model": {"width": 8}, "steps": 100}))
     >>> small.rows, small.numbers, small.bytes < 1e6
@@ -98,7 +98,7 @@ def estimate(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> Estim
 
 
 def sizes_of(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> Sizes:
-    """The sizes of a spec's task and model; a `ValueError` where its group has no name or too many tuples."""
+    """Return the sizes of a spec's task and model; a `ValueError` if the group is unknown or has too many tuples."""
     task = spec.task
     gathered = isinstance(task, GroupTask)
     if isinstance(task, GroupTask):

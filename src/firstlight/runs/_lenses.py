@@ -1,4 +1,4 @@
-"""The lenses a run can be looked at through: those of every theory, collected, and the built-in one."""
+"""The lenses that a spec can name: those of every theory, and the built-in `norms`."""
 
 import functools
 import importlib
@@ -60,7 +60,7 @@ def _collected() -> Mapping[str, flow.Lens]:
 
 
 def lenses() -> dict[str, flow.Lens]:
-    """Every known lens by name.
+    """Return every known lens by name.
 
     >>> lenses()["norms"].title
     'Norms of the weights and of their updates'
@@ -69,7 +69,7 @@ def lenses() -> dict[str, flow.Lens]:
 
 
 def select_lenses(spec: RunSpec) -> tuple[flow.Lens, ...]:
-    """The lenses a spec names, in its order; a `SpecError` says which name is unknown or does not apply.
+    """Return the lenses that a spec names, in order; a `SpecError` says which name is unknown or does not apply.
 
     >>> [lens.name for lens in select_lenses(RunSpec(lenses=("norms",)))]
     ['norms']
@@ -93,5 +93,5 @@ def select_lenses(spec: RunSpec) -> tuple[flow.Lens, ...]:
 
 
 def observables(selected: Sequence[flow.Lens]) -> tuple[flow.Observable, ...]:
-    """The standard observables and those of the lenses, each once."""
+    """Return the standard observables and those of the lenses, each once."""
     return tuple(dict.fromkeys((flow.standard, *(f for lens in selected for f in lens.observables))))

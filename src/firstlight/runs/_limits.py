@@ -1,4 +1,4 @@
-"""What is refused before it is tried: runs that do not fit, and runs that no machine can hold."""
+"""Limits that are checked before training: runs must fit into memory, on the disk and within fixed bounds."""
 
 import os
 
@@ -28,7 +28,7 @@ def check_sizes(
     allow_large: bool = False,
     store: str | os.PathLike[str] | None = None,
 ) -> Estimate:
-    """The estimate of a run that fits; a `SpecError` gives the numbers and the fields to change.
+    """Return the estimate of a run that fits; else a `SpecError` gives the numbers and the fields to change.
 
     Numbers that the program or the processor cannot count are refused even with `allow_large`.
 
@@ -55,7 +55,7 @@ def check_sizes(
 
 
 def too_large(spec: RunSpec, expected: Estimate, memory: int | None, disk: int | None) -> list[str]:
-    """Why a run does not fit into so much memory and disk, or within the limits; None is unknown and fits."""
+    """Return the reasons why a run does not fit into the given memory and disk; None means unknown and fits."""
     problems = []
     if memory is not None and expected.bytes > memory:
         problems.append(
@@ -84,7 +84,7 @@ def too_large(spec: RunSpec, expected: Estimate, memory: int | None, disk: int |
 
 
 def size(count: float) -> str:
-    """Bytes as a person says them.
+    """Return a number of bytes in a readable unit.
 
     >>> size(500), size(3.21e12), size(2.5e9)
     ('500 B', '3.2 TB', '2.5 GB')
@@ -106,7 +106,7 @@ def _memory_needed(spec: RunSpec, expected: Estimate) -> str:
 
 
 def _smaller(spec: RunSpec, expected: Estimate) -> str:
-    """The fields that make the largest parts smaller."""
+    """Return the fields that make the largest parts smaller."""
     parts = sorted(expected.memory.items(), key=lambda part: -part[1])
     large = [name for name, bytes_ in parts if bytes_ > 0.2 * parts[0][1]]
     fields = list(dict.fromkeys(field for name in large for field in _fields(spec)[name]))[:3]

@@ -1,4 +1,4 @@
-"""Trained networks, back from the store."""
+"""Trained networks, loaded from the store."""
 
 import numpy as np
 
@@ -9,9 +9,13 @@ from firstlight.runs._run import StoreLike
 
 
 def load_model(run: RunRecord | RunSpec | str, store: StoreLike, step: int | None = None) -> models.Model:
-    """The network a run ended with, or the one it had at the step of a snapshot.
+    """Return the network at the end of a run, or at the step of a snapshot.
 
-    Arguments: `run` is a record, a spec, an id or the first digits of one; `store` an open store or a path.
+    **Arguments:**
+
+    - `run`: a record, a spec, an id, or the first digits of an id.
+    - `store`: an open store, or the path of a store.
+    - `step`: the step of a snapshot; the end of the run if not given.
 
     >>> import tempfile
     >>> from firstlight import runs
@@ -32,7 +36,7 @@ def load_model(run: RunRecord | RunSpec | str, store: StoreLike, step: int | Non
 
 
 def _ends(arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the last weight matrix."""
+    """Return the first and the last weight matrix."""
     matrices = [array for array in arrays.values() if array.ndim == 2]
     if "V" in arrays:
         return arrays["W"], arrays["V"]

@@ -1,4 +1,4 @@
-"""The names a spec may use for what its run has: parameters that learn, columns that are recorded."""
+"""Checks of the names in a spec: parameters of the model, and recorded columns."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from firstlight.records import RunSpec, SpecError
 
 
 def check_layer_rates(spec: RunSpec, model: object) -> None:
-    """Refuse rates of parameters that the model does not have.
+    """Refuse learning rates of parameters that the model does not have.
 
     >>> model = models.TwoLayer.init(jax.random.key(0), inputs=2, width=2, outputs=2)
     >>> check_layer_rates(RunSpec.model_validate({"optimizer": {"layer_rates": {"U": 0.1}}}), model)
@@ -28,17 +28,17 @@ def check_layer_rates(spec: RunSpec, model: object) -> None:
 
 
 def check_stop(spec: RunSpec, split: tasks.Split, model: object, observables: Sequence[flow.Observable]) -> None:
-    """Refuse rules about numbers that the run does not record."""
+    """Refuse stop rules on columns that the run does not record."""
     wanted = {f"stop[{i}].observable": rule.observable for i, rule in enumerate(spec.stop)}
     known: list[str] = []
     for observable in observables if wanted else ():
-        # Most rules are about the standard columns, and those of a theory can be slow to trace.
+        # Most rules use the standard columns; the observables of a theory can be slow to trace.
         if set(wanted.values()) <= set(known):
             break
         try:
             known += _numbers(spec, split, model, observable)
         except Exception:
-            return  # the run fails where the observable does, and its record says why
+            return  # the run fails with the same error, and its record says why
     problems = [
         _unknown(path, "this run records no number", name, known) for path, name in wanted.items() if name not in known
     ]
@@ -51,7 +51,7 @@ def _unknown(path: str, problem: str, name: str, known: Sequence[str] | dict) ->
 
 
 def _numbers(spec: RunSpec, split: tasks.Split, model: object, observable: flow.Observable) -> list[str]:
-    """The scalar columns of an observable, found without computing anything."""
+    """Return the scalar columns of an observable, by tracing alone."""
     params, static = eqx.partition(model, eqx.is_inexact_array)
     facts = flow.TaskFacts(split.task.name, split.task.outputs, split.task.group)
     halves = (split.train_inputs, split.train_targets, split.test_inputs, split.test_targets)

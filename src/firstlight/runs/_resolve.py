@@ -1,4 +1,4 @@
-"""From the names in a spec to the objects they mean, or one line that says which name means nothing."""
+"""Build the objects that a spec names; a `SpecError` says which name is unknown."""
 
 import os
 from collections.abc import Iterator
@@ -12,18 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 
 from firstlight import flow, groups, models, tasks
-from firstlight.records import (
-    ArraysTask,
-    GroupTask,
-    ParityTask,
-    RunSpec,
-    SpecError,
-    TwoLayerModel,
-    digest_arrays,
-    run_id,
-)
-from firstlight.records._spec import ModelSpec
-from firstlight.runs._arrays import find_arrays
+from firstlight.records import ArraysTask, GroupTask, ParityTask, RunSpec, SpecError, digest_arrays, run_id
+from firstlight.records._identity import find_arrays, load_arrays, pin_arrays
+from firstlight.records._spec import ModelSpec, TwoLayerModel
 from firstlight.runs._lenses import observables, select_lenses
 from firstlight.runs._limits import check_sizes
 from firstlight.runs._names import check_layer_rates, check_stop
@@ -31,7 +22,7 @@ from firstlight.runs._names import check_layer_rates, check_stop
 
 @dataclass(frozen=True)
 class Resolved:
-    """A spec with everything it names: ready to train."""
+    """A spec with its task, split, model and lenses, ready to train."""
 
     spec: RunSpec
     split: tasks.Split
@@ -40,12 +31,12 @@ class Resolved:
 
     @property
     def task(self) -> tasks.Task:
-        """What is to be learned."""
+        """The task to learn."""
         return self.split.task
 
     @property
     def observables(self) -> tuple[flow.Observable, ...]:
-        """What is measured at each recorded step."""
+        """The observables measured at each recorded step."""
         return observables(self.lenses)
 
     @property
@@ -55,7 +46,7 @@ class Resolved:
 
     @property
     def lane(self) -> flow.Lane:
-        """The run as the training engine takes it."""
+        """The run as a lane of the training engine."""
         return flow.Lane(self.spec.seed, self.model, self.split, self.spec.optimizer)
 
     @cached_property
@@ -71,15 +62,15 @@ def resolve(
     allow_large: bool = False,
     store: str | os.PathLike[str] | None = None,
 ) -> Resolved:
-    """Build the task, split, model and lenses a spec names; a `SpecError` says what cannot be built and why.
+    """Build the task, split, model and lenses that a spec names; a `SpecError` says which cannot be built, and why.
 
     A run that does not fit into memory or on the disk is refused before anything is built, see `estimate`.
 
     **Arguments:**
 
-    - `data`: the folder where arrays are looked for if the path does not lead to them from here; by default the
-      environment variable `FIRSTLIGHT_DATA`.
-    - `allow_large`: try also what does not fit.
+    - `data`: the folder of arrays, searched after the current folder; by default the environment variable
+      `FIRSTLIGHT_DATA`.
+    - `allow_large`: accept also a run that does not fit.
     - `store`: where the run will be stored, to compare its size with the free disk.
 
     >>> spec = {"task": {"group": "Z5"}, "model": {"width": 8}, "snapshots": 2}
@@ -90,7 +81,7 @@ def resolve(
     check(spec)
     with _blame("task"):
         check_sizes(spec, data, allow_large=allow_large, store=store)
-    spec = pin(spec, data)
+    spec = pin_arrays(spec, data)
     task = _task(spec, data)
     with _blame("task.split"):
         split = task.split(**spec.task.split.model_dump(), seed=spec.seed)
@@ -104,7 +95,7 @@ def resolve(
 
 
 def check(spec: RunSpec) -> None:
-    """Refuse names that mean nothing, without building anything large.
+    """Refuse unknown names in a spec, without building anything large.
 
     >>> check(RunSpec.model_validate({"model": {"activation": "quadratc"}}))
     Traceback (most recent call last):
@@ -121,16 +112,8 @@ def check(spec: RunSpec) -> None:
         raise SpecError(problems)
 
 
-def pin(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> RunSpec:
-    """The spec with the digest of its arrays filled in, or as it is when it has none."""
-    if not isinstance(spec.task, ArraysTask) or spec.task.digest:
-        return spec
-    digest = digest_arrays(find_arrays(spec.task.path, data))
-    return spec.model_copy(update={"task": spec.task.model_copy(update={"digest": digest})})
-
-
 def build_model(spec: ModelSpec, inputs: int, outputs: int, seed: int) -> models.Model:
-    """The network a spec describes between `inputs` and `outputs`, drawn with a seed."""
+    """Return the network that a spec describes, with weights drawn by `seed`."""
     key = jax.random.key(seed)
     shared: dict[str, Any] = spec.model_dump(include={"activation", "init", "scale", "bias"})
     if isinstance(spec, TwoLayerModel):
@@ -140,9 +123,9 @@ def build_model(spec: ModelSpec, inputs: int, outputs: int, seed: int) -> models
 
 
 def snapshot_steps(spec: RunSpec) -> tuple[int, ...]:
-    """`spec.snapshots` of the recorded steps, spread evenly over them, the first and the last included.
+    """Return `spec.snapshots` recorded steps, evenly spread, with the first and the last among them.
 
-    A single one is the first, since the weights at the end are kept in any case.
+    A single snapshot is the first step, since the final weights are stored in any case.
 
     >>> snapshot_steps(RunSpec.model_validate({"steps": 40, "snapshots": 3, "recording": {"every": 10}}))
     (0, 20, 40)
@@ -204,7 +187,7 @@ def _task(spec: RunSpec, data: str | os.PathLike[str] | None) -> tasks.Task:
 
 @lru_cache(maxsize=8)
 def _group_task(spec: str, noise_seed: int) -> tasks.Task:
-    # Seeds of one sweep share the table of all pairs, which is most of the work of making a task.
+    # The seeds of a sweep share the table of all pairs, the most expensive part of a task.
     task = GroupTask.model_validate_json(spec)
     return tasks.group_task(
         task.group,
@@ -218,10 +201,10 @@ def _group_task(spec: str, noise_seed: int) -> tasks.Task:
 
 def _arrays_task(task: ArraysTask, data: str | os.PathLike[str] | None) -> tasks.Task:
     path = find_arrays(task.path, data)
-    if (found := digest_arrays(path)) != task.digest:
-        problem = f"the arrays in {task.path!r} have digest {found[:12]}…, the spec names {task.digest[:12]}…"
+    arrays = load_arrays(path)
+    if (digest := digest_arrays(arrays)) != task.digest:
+        problem = f"the arrays in {task.path!r} have digest {digest[:12]}…, the spec names {task.digest[:12]}…"
         raise SpecError([f"task.digest: {problem}; give the file it was written for, or leave digest out"])
-    with np.load(path, allow_pickle=False) as file:
-        if missing := {"X", "y"} - set(file.files):
-            raise SpecError([f"task.path: {task.path!r} must hold X and y; it lacks {', '.join(sorted(missing))}"])
-        return tasks.from_arrays(file["X"], file["y"], name=path.stem)
+    if missing := {"X", "y"} - arrays.keys():
+        raise SpecError([f"task.path: {task.path!r} must hold X and y; it lacks {', '.join(sorted(missing))}"])
+    return tasks.from_arrays(arrays["X"], arrays["y"], name=path.stem)

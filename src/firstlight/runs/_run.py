@@ -1,4 +1,4 @@
-"""Runs that are kept: skipped when there already, streamed while they go, resumed bit for bit."""
+"""Runs in a store: skipped if already there, streamed during training, resumed bit for bit."""
 
 import functools
 import os
@@ -10,7 +10,7 @@ from typing import Any
 
 from firstlight import _interrupts as interrupts
 from firstlight import flow
-from firstlight.records import RunRecord, RunSpec, Store, run_id
+from firstlight.records import RunRecord, RunSpec, Store, pin_arrays, run_id
 from firstlight.runs._checkpoints import OVER, Checkpoints
 from firstlight.runs._compute import (
     OnRecord,
@@ -22,14 +22,14 @@ from firstlight.runs._compute import (
     train,
     without_step,
 )
-from firstlight.runs._resolve import Resolved, pin, resolve
+from firstlight.runs._resolve import Resolved, resolve
 
 StoreLike = Store | str | os.PathLike[str]
 Folder = str | os.PathLike[str]
 
 
 def run(
-    spec: RunSpec,
+    spec: RunSpec | Resolved,
     *,
     store: StoreLike | None = None,
     resume: bool = True,
@@ -40,22 +40,24 @@ def run(
     checkpoint_seconds: float = 30.0,
     allow_large: bool = False,
 ) -> RunRecord:
-    """Train what a spec describes and return its record.
+    """Train the run that a spec describes and return its record.
 
-    With a `store`, observations are written as they come. A run that is there and over is returned as it is
-    unless `force`; one that was interrupted or killed goes on from its checkpoint unless `resume` is False,
-    to the same numbers as if nothing had happened. Ctrl-C keeps the state and raises
-    `flow.TrainingInterrupted`. A run that diverges or raises ends in a record that says so; a spec that means
-    nothing is a `SpecError`.
+    With a `store`, observations are written during training. A run that the store holds as finished or diverged is
+    not trained again unless `force`. An interrupted or killed run continues from its checkpoint unless `resume` is
+    False, and ends with the same numbers as a run without interruption. Ctrl-C saves the state and raises
+    `flow.TrainingInterrupted`. If training diverges or raises, the record says so. An invalid spec raises `SpecError`.
 
     **Arguments:**
 
-    - `store`: an open store, or the path of one.
+    - `spec`: a spec, or the result of `resolve`, for which `data` and `allow_large` are not needed.
+    - `store`: an open store, or the path of a store.
+    - `resume`: continue an interrupted run from its checkpoint.
+    - `force`: train again even if the store holds the run.
     - `progress`: `"auto"` (a bar on a terminal), `"off"`, or a callback.
     - `on_record`: called with each row of observations, from the thread that trains.
     - `data`: the folder of arrays the spec names; by default the environment variable `FIRSTLIGHT_DATA`.
-    - `checkpoint_seconds`: how often the state is written to disk.
-    - `allow_large`: try also what does not fit into memory or on the disk, see `estimate`.
+    - `checkpoint_seconds`: seconds between two checkpoints.
+    - `allow_large`: start also a run that does not fit into memory or on the disk, see `estimate`.
 
     >>> from firstlight.records import spec_from_mapping
     >>> spec = spec_from_mapping({"task": {"group": "Z5"}, "model": {"width": 16}, "steps": 20})
@@ -63,15 +65,19 @@ def run(
     >>> record.status, record.steps, sorted(record.table.columns)
     ('finished', 20, ['test_accuracy', 'test_loss', 'train_accuracy', 'train_loss'])
     """
-    told = (lambda _, row: on_record(row)) if on_record else None
+    callback = (lambda _, row: on_record(row)) if on_record else None
+
+    def resolved(place: Path | None) -> Resolved:
+        return spec if isinstance(spec, Resolved) else resolve(spec, data, allow_large=allow_large, store=place)
+
     if store is None:
-        return train([resolve(spec, data, allow_large=allow_large)], told, progress=progress)[0].record
-    spec = pin(spec, data)
-    with writing(store) as kept:
-        if not force and kept.run_status(spec) in OVER:
-            return kept.get_run(spec)
-        session = _Session(kept, resume and not force, progress, checkpoint_seconds)
-        return session.train([resolve(spec, data, allow_large=allow_large, store=kept.path)], told)[0].record
+        return train([resolved(None)], callback, progress=progress)[0].record
+    id = spec.id if isinstance(spec, Resolved) else run_id(pin_arrays(spec, data))
+    with writing(store) as opened:
+        if not force and opened.run_status(id) in OVER:
+            return opened.get_run(id)
+        session = _Session(opened, resume and not force, progress, checkpoint_seconds)
+        return session.train([resolved(opened.path)], callback)[0].record
 
 
 def run_many(
@@ -86,10 +92,10 @@ def run_many(
     checkpoint_seconds: float = 30.0,
     allow_large: bool = False,
 ) -> list[RunRecord]:
-    """Train many specs, those that share shapes in one compiled program, and return their records in order.
+    """Train many specs and return their records in order; specs that share shapes use one compiled program.
 
-    Like `run` for each, except that `on_record` is called with (position, row) and that a spec which cannot
-    be trained does not stop the others: its record has status `failed`.
+    Like `run` for each spec, with two differences: `on_record` is called with (position, row), and a spec that cannot
+    be trained gives a record of status `failed`, while the others continue.
 
     >>> from firstlight.records import spec_from_mapping
     >>> base = spec_from_mapping({"task": {"group": "Z5"}, "model": {"width": 16}, "steps": 20})
@@ -101,24 +107,26 @@ def run_many(
         options = {"data": data, "progress": progress, "allow_large": allow_large}
         outcomes = compute(specs, on_record=on_record, **options)
         return [outcome.record for outcome in outcomes]
-    specs = [pin(spec, data) for spec in specs]
+    specs = [pin_arrays(spec, data) for spec in specs]
     ids = [run_id(spec) for spec in specs]
-    with writing(store) as kept:
-        over = [] if force else [id for id in set(ids) if kept.run_status(id) in OVER]
+    with writing(store) as opened:
+        over = [] if force else [id for id in set(ids) if opened.run_status(id) in OVER]
         left = [i for i, id in enumerate(ids) if id not in over and ids.index(id) == i]
-        told = (lambda place, row: on_record(left[place], row)) if on_record else None
-        session = _Session(kept, resume and not force, progress, checkpoint_seconds)
-        ready = functools.partial(resolve, data=data, allow_large=allow_large, store=kept.path)
-        for outcome in in_batches([specs[i] for i in left], session.train, ready, on_record=told):
+        callback = (lambda place, row: on_record(left[place], row)) if on_record else None
+        session = _Session(opened, resume and not force, progress, checkpoint_seconds)
+        resolver = functools.partial(resolve, data=data, allow_large=allow_large, store=opened.path)
+        for outcome in in_batches([specs[i] for i in left], session.train, resolver, on_record=callback):
             session.keep(outcome)
-        return [kept.get_run(id) for id in ids]
+        return [opened.get_run(id) for id in ids]
 
 
 @contextmanager
 def writing(store: StoreLike, *, wait: float = 0.0) -> Iterator[Store]:
-    """The store itself, or the one at a path, opened for writing and closed afterwards.
+    """Yield an open store as it is; open the store at a path for writing and close it afterwards.
 
-    `wait` is how many seconds to wait for another process that writes the store at the path.
+    **Arguments:**
+
+    - `wait`: seconds to wait for another process that writes the store at the path.
     """
     if isinstance(store, Store):
         yield store
@@ -128,7 +136,7 @@ def writing(store: StoreLike, *, wait: float = 0.0) -> Iterator[Store]:
 
 
 def keep(store: Store, outcome: RunOutcome) -> RunRecord:
-    """Write an outcome with its weights; what is over in the store gives way only to what is over."""
+    """Write an outcome with its weights; an unfinished run never replaces a finished or diverged one."""
     record = outcome.record
     if record.status not in OVER and store.run_status(record.id) in OVER:
         return record
@@ -146,20 +154,20 @@ class _Session:
         self._kept: set[str] = set()
 
     def train(self, runs: Sequence[Resolved], on_record: OnRecord | None) -> list[RunOutcome]:
-        """Train runs that share shapes, and keep what comes of them."""
+        """Train runs that share shapes, and write their outcomes."""
         folder = self._checkpoints.folder([run.id for run in runs])
         if not self._resume:
             self._checkpoints.discard(folder)
         with ExitStack() as stack:
             streams = [stack.enter_context(_Stream(self._store, run, self._resume)) for run in runs]
 
-            def told(lane: int, row: dict[str, Any]) -> None:
+            def forward(lane: int, row: dict[str, Any]) -> None:
                 streams[lane].append(row)
                 if on_record is not None:
                     on_record(lane, row)
 
             try:
-                outcomes = self._attempt(runs, folder, told)
+                outcomes = self._attempt(runs, folder, forward)
             except flow.TrainingInterrupted as stopped:
                 self._close(streams, outcomes_of(runs, stopped.trajectory))
                 raise
@@ -174,14 +182,14 @@ class _Session:
         self._kept.add(outcome.record.id)
         return RunOutcome(keep(self._store, outcome), outcome.weights)
 
-    def _attempt(self, runs: Sequence[Resolved], folder: Path, told: OnRecord) -> list[RunOutcome]:
+    def _attempt(self, runs: Sequence[Resolved], folder: Path, forward: OnRecord) -> list[RunOutcome]:
         try:
-            return train(runs, told, checkpoint=folder, resume=self._resume, **self._options)
+            return train(runs, forward, checkpoint=folder, resume=self._resume, **self._options)
         except flow.CheckpointError as error:
-            # Nothing but time is lost: the run repeats to the same bits.
-            warnings.warn(f"{error}. The run begins anew.", stacklevel=2)
+            # Only time is lost: the run repeats to the same bits.
+            warnings.warn(f"{error}. The run starts again from the beginning.", stacklevel=2)
             self._checkpoints.discard(folder)
-            return train(runs, told, checkpoint=folder, **self._options)
+            return train(runs, forward, checkpoint=folder, **self._options)
 
     def _close(self, streams: Sequence["_Stream"], outcomes: Sequence[RunOutcome]) -> list[RunOutcome]:
         done = []
@@ -195,23 +203,23 @@ class _Session:
 
 
 class _Stream:
-    """A run's rows on their way to the store, for those who watch; its record is written whole at the end."""
+    """Writes the rows of a run to the store during training; the whole record is written at the end."""
 
     def __init__(self, store: Store, run: Resolved, resume: bool) -> None:
         status = store.run_status(run.id)
         earlier = store.get_run(run.id) if status == "interrupted" and resume else None
         self.seconds_before = earlier.seconds if earlier else 0.0
-        # A record that is over stays until the one that replaces it is whole.
+        # A finished record stays until its replacement is complete.
         rows = earlier.table.rows() if earlier else ()
         self._handle = None if status in OVER else store.open_run(run.spec, restart=True, rows=rows)
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Pass a row on."""
+        """Write a row."""
         if self._handle is not None:
             self._handle.append(row["step"], without_step(row))
 
     def close(self) -> None:
-        """Write what is still on its way."""
+        """Write the buffered rows."""
         if self._handle is not None:
             self._handle.__exit__(None, None, None)
 

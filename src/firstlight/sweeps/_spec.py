@@ -1,7 +1,6 @@
 """A sweep as plain data: a base run, the fields that vary, and the seeds."""
 
 import itertools
-import json
 import math
 import os
 from collections import Counter
@@ -12,12 +11,12 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from firstlight import runs
-from firstlight.records import RunSpec, SpecError, apply_overrides, load_spec, run_id
+from firstlight.records import RunSpec, SpecError, apply_overrides, load_spec, pin_arrays, run_id
 from firstlight.records._base import Frozen
 from firstlight.records._explain import explain
 from firstlight.records._parsing import require_plain
 from firstlight.records._spec import Whole
-from firstlight.records._specfile import read_mapping
+from firstlight.records._specfile import read_file, replace_fields
 from firstlight.records._values import plain
 
 _TABLES = ("layer_rates",)
@@ -115,7 +114,7 @@ class Sweep(Frozen):
         changes = list(self._changes())
         for change in changes:
             try:
-                spec = runs.pin(_changed(self.base, change), data)
+                spec = pin_arrays(replace_fields(self.base, change), data)
                 runs.check(spec)
                 specs.setdefault(run_id(spec), spec)
             except SpecError as error:
@@ -161,26 +160,12 @@ def load_sweep(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> S
 
     `base` may be the path of a run's file, relative to the file of the sweep.
     """
-    file = Path(path)
-    values = read_mapping(file, "a sweep")
-    try:
+    folder = Path(path).parent
+
+    def build(values: dict[str, Any]) -> Sweep:
         if isinstance(values.get("base"), str):
-            values["base"] = load_spec(file.parent / values["base"])
-        sweep = sweep_from_mapping(values)
-    except SpecError as error:
-        raise SpecError([f"{file}: {problem}" for problem in error.problems]) from None
+            values["base"] = load_spec(folder / values["base"])
+        return sweep_from_mapping(values)
+
+    sweep = read_file(path, "a sweep", build)
     return sweep.model_copy(update={"base": apply_overrides(sweep.base, overrides)}) if overrides else sweep
-
-
-def _changed(base: RunSpec, change: Mapping[str, Any]) -> RunSpec:
-    return apply_overrides(base, [f"{field}={_toml(field, value)}" for field, value in change.items()])
-
-
-def _toml(field: str, value: Any) -> str:
-    if value is None:
-        raise SpecError([f"{field}: null is not a value; leave the field out of a point to keep the value of the base"])
-    if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{json.dumps(key)} = {_toml(field, item)}' for key, item in value.items())}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_toml(field, item) for item in value)}]"
-    return json.dumps(value, ensure_ascii=False)

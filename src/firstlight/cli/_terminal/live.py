@@ -1,4 +1,4 @@
-"""Curves that grow in the terminal while a run goes on; plain lines where there is no terminal."""
+"""Curves that grow in the terminal during a run; plain lines if there is no terminal."""
 
 import sys
 from typing import Any
@@ -9,7 +9,7 @@ _LINES_EVERY = 20
 
 
 class Live:
-    """Shows `flow.Progress` moments of one run: accuracy over epochs, and a line on where it stands."""
+    """Shows `flow.Progress` moments of one run: accuracy over epochs, and a line on its progress."""
 
     def __init__(self) -> None:
         self._total = 1
@@ -19,7 +19,7 @@ class Live:
 
     def __call__(self, moment: Any) -> None:
         self._total = moment.total
-        # Between two rows the newest one is told again.
+        # Between two rows the engine repeats the newest row.
         if not moment.values or (step := int(moment.values["step"])) in self._rows:
             return
         self._rows[step] = {name: float(moment.values[name]) for name in _SHOWN if name in moment.values}

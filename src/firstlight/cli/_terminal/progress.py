@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar with the time left on a terminal, a line now and then elsewhere."""
+"""Progress on stderr: a bar with the time left on a terminal, else a line every few seconds."""
 
 import time
 from typing import Any
@@ -17,7 +17,7 @@ _REMARK_SECONDS = 10.0
 
 
 class Bar:
-    """A bar that shows what is being done, how much of it is done, and the time left; it pulses until told."""
+    """A bar that shows the current work, the share done and the time left; it pulses until the first update."""
 
     def __init__(self, unit: str) -> None:
         count = TextColumn("{task.fields[count]}")
@@ -29,12 +29,12 @@ class Bar:
         self._task = self._bar.add_task("preparing", total=None, count="")
 
     def update(self, done: float, total: int, label: str) -> None:
-        """Set how much is done of how much, and what is being done."""
+        """Set the amount done, the total, and the current work."""
         count = f"{int(done)}/{total} {self._unit}"
         self._bar.update(self._task, completed=done, total=total, description=label, count=count)
 
     def remark(self, text: str, remaining: float | None) -> None:
-        """Say it in a line where there is no terminal, at most every few seconds."""
+        """Print a line if there is no terminal, at most every few seconds."""
         now = time.monotonic()
         if not self.is_shown and now - self._remarked >= _REMARK_SECONDS:
             self._remarked = now
@@ -55,7 +55,7 @@ class Bar:
 
 
 class ClaimProgress:
-    """Tells of `claims.Moment`s: a bar over claims, or one line per verdict where there is no terminal."""
+    """Shows `claims.Moment`s: a bar over claims, or one line per verdict if there is no terminal."""
 
     def __init__(self, bar: Bar) -> None:
         self._bar = bar
@@ -70,23 +70,23 @@ class ClaimProgress:
 
 
 class RunProgress:
-    """Tells of `flow.Progress` moments: a bar over steps, or a line every few seconds."""
+    """Shows `flow.Progress` moments: a bar over steps, or a line every few seconds."""
 
     def __init__(self, bar: Bar) -> None:
         self._bar = bar
 
     def __call__(self, moment: Any) -> None:
-        told = ", ".join(
+        printed = ", ".join(
             f"{name.replace('_', ' ')} {float(moment.values[name]):.3f}"
             for name in ("train_accuracy", "test_accuracy")
             if name in moment.values
         )
-        self._bar.update(moment.done, moment.total, told or "training")
-        self._bar.remark(f"step {moment.done} of {moment.total}: {told}", moment.remaining)
+        self._bar.update(moment.done, moment.total, printed or "training")
+        self._bar.remark(f"step {moment.done} of {moment.total}: {printed}", moment.remaining)
 
 
 class SweepBar:
-    """Tells of `sweeps.SweepProgress` moments: a bar over points, or a line every few seconds."""
+    """Shows `sweeps.SweepProgress` moments: a bar over points, or a line every few seconds."""
 
     def __init__(self, bar: Bar) -> None:
         self._bar = bar

@@ -16,7 +16,7 @@ _WIDE = 160
 
 
 class PipeConsole(Console):
-    """A console whose reader may stop reading: that is a `BrokenPipeError`, where Rich would exit with 1."""
+    """A console that raises `BrokenPipeError` if its reader stops reading, where Rich would exit with 1."""
 
     def on_broken_pipe(self) -> None:
         raise BrokenPipeError
@@ -75,7 +75,7 @@ def say(text: str = "") -> None:
 
 
 def brief(value: Any, limit: int = 60) -> str:
-    """A value in few characters.
+    """Return a value in few characters.
 
     >>> brief(0.123456), brief({"a": 1.0, "b": [1, 2]}), brief(None)
     ('0.1235', 'a 1, b [1, 2]', '')
@@ -96,7 +96,7 @@ def brief(value: Any, limit: int = 60) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Seconds as a person says them.
+    """Return seconds in a readable unit.
 
     >>> duration(8.04), duration(200), duration(7500)
     ('8 s', '3 min 20 s', '2 h 05 min')
@@ -135,5 +135,5 @@ def _print_stacked(columns: Sequence[str], cells: Sequence[Sequence[Text]]) -> N
 
 def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
-    # Brackets in ids, intervals and commands are meant as they are, hence no markup.
+    # Ids, intervals and commands contain brackets, which Rich would read as markup.
     return PipeConsole(stderr=stderr, markup=False, highlight=False, width=None if stream.isatty() else _WIDE)

@@ -1,4 +1,4 @@
-"""What `--dry-run` prints of runs and sweeps: what they would take, and what the store has of them."""
+"""Output of `--dry-run` for runs and sweeps: the estimated cost, and their status in the store."""
 
 from pathlib import Path
 from typing import Any
@@ -13,12 +13,12 @@ def stored_status(spec: Any, where: Path) -> str:
 
     if not locate(where).exists():
         return "new"
-    with Store(where) as kept:
-        return kept.run_status(spec) or "new"
+    with Store(where) as opened:
+        return opened.run_status(spec) or "new"
 
 
 def run_facts(spec: Any, expected: Any, where: Path) -> dict[str, Any]:
-    """What a run would take, as plain values; bytes and seconds are about."""
+    """Return the estimated cost of a run as plain values."""
     from firstlight.records import run_id
 
     return {
@@ -53,7 +53,7 @@ def show_run(facts: dict[str, Any]) -> None:
 
 
 def announce(expected: Any) -> None:
-    """Say on stderr what a sweep will take, before it starts."""
+    """Print the estimated cost of a sweep on stderr, before it starts."""
     if expected.left:
         screen.err().print(
             f"{expected.left} of {expected.points} points to run, {_memory(expected)}, "
@@ -62,7 +62,7 @@ def announce(expected: Any) -> None:
 
 
 def show_sweep(expected: Any) -> None:
-    """Print what a sweep would take as a small table."""
+    """Print the estimated cost of a sweep as a small table."""
     from firstlight.runs import size
 
     done = expected.points - expected.left

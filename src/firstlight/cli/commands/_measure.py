@@ -1,34 +1,34 @@
-"""How fast this machine multiplies matrices and moves memory."""
+"""Rates of this machine: matrix products and memory copies."""
 
 import time
 from collections.abc import Callable
 
 
 def rates() -> dict[str, float]:
-    """GEMM in GFLOP/s by library and precision, and memory copies in GB/s; takes about two seconds."""
+    """Measure GEMM in GFLOP/s by library and precision, and memory copies in GB/s; takes about two seconds."""
     import jax
     import jax.numpy as jnp
     import numpy as np
 
     n = 1024
     rng = np.random.default_rng(0)
-    found = {}
+    measured = {}
     for dtype in (np.float32, np.float64):
         a = rng.standard_normal((n, n)).astype(dtype)
-        found[f"numpy {a.dtype} GEMM (GFLOP/s)"] = 2e-9 * n**3 / _seconds(lambda a=a: a @ a)
+        measured[f"numpy {a.dtype} GEMM (GFLOP/s)"] = 2e-9 * n**3 / _seconds(lambda a=a: a @ a)
         with jax.enable_x64(dtype is np.float64):
             b, multiply = jnp.asarray(a), jax.jit(jnp.matmul)
-            found[f"jax {a.dtype} GEMM (GFLOP/s)"] = (
+            measured[f"jax {a.dtype} GEMM (GFLOP/s)"] = (
                 2e-9 * n**3 / _seconds(lambda b=b, f=multiply: f(b, b).block_until_ready())
             )
     source = np.zeros(2**25, dtype=np.uint8)
     target = np.ones_like(source)
-    found["memory copy (GB/s)"] = 2e-9 * source.nbytes / _seconds(lambda: np.copyto(target, source))
-    return found
+    measured["memory copy (GB/s)"] = 2e-9 * source.nbytes / _seconds(lambda: np.copyto(target, source))
+    return measured
 
 
 def _seconds(work: Callable[[], object], least: float = 0.2) -> float:
-    """The shortest of as many repetitions as fit into `least` seconds, after one that warms up."""
+    """Return the shortest time of the repetitions within `least` seconds, after one warm-up."""
     work()
     times, end = [], time.perf_counter() + least
     while time.perf_counter() < end or len(times) < 3:

@@ -1,4 +1,4 @@
-"""Options that several commands share, so that each is spelled and explained in one way."""
+"""Options that several commands share."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ StoreOption = Annotated[
     str | None,  # not a Path, which drops a slash at the end
     Parameter(
         name="--store",
-        help="Where runs and claims are kept [default: FIRSTLIGHT_STORE or .firstlight/store.sqlite].",
+        help="Where records are stored [default: FIRSTLIGHT_STORE or .firstlight/store.sqlite].",
     ),
 ]
 WaitOption = Annotated[
@@ -37,18 +37,18 @@ SetOption = Annotated[
 ]
 AllowLargeOption = Annotated[
     bool,
-    Parameter(name="--allow-large", negative="", help="Try also what does not fit into memory or on the disk."),
+    Parameter(name="--allow-large", negative="", help="Start also a run that does not fit into memory or on the disk."),
 ]
 DryRunOption = Annotated[
     bool,
-    Parameter(name="--dry-run", negative="", help="Print what it would take (memory, rows, disk, time) and stop."),
+    Parameter(name="--dry-run", negative="", help="Print the estimated cost (memory, rows, disk, time) and stop."),
 ]
 
 Pattern = Annotated[str, Parameter(help="Papers (li2), ids (li2.theorem-2) or patterns ('li2.figure-*').")]
 
 
 def store_path(given: str | Path | None) -> Path:
-    """Where the store is: as given, else `FIRSTLIGHT_STORE`, else `.firstlight/store.sqlite` here.
+    """Return the path of the store: as given, else `FIRSTLIGHT_STORE`, else `.firstlight/store.sqlite` here.
 
     >>> store_path("mine.sqlite").name
     'mine.sqlite'
@@ -61,7 +61,7 @@ def store_path(given: str | Path | None) -> Path:
 
 
 def existing_store(given: str | Path | None) -> Path:
-    """Where the store is, for a command that has nothing to do where there is none."""
+    """Return the path of the store, for a command that needs an existing one."""
     from firstlight.records._store import locate
 
     path = store_path(given)
@@ -71,7 +71,7 @@ def existing_store(given: str | Path | None) -> Path:
 
 
 def data_path(given: Path | None) -> Path | None:
-    """The folder with large data sets, which must exist if it is named."""
+    """Return the folder with large data sets, which must exist if it is named."""
     from firstlight.claims import data_directory
 
     folder = data_directory(given)

@@ -1,4 +1,4 @@
-"""`firstlight claims`: what the papers state."""
+"""`firstlight claims`: the statements of the papers."""
 
 from pathlib import Path
 from typing import Annotated
@@ -18,25 +18,25 @@ def list_claims(*patterns: Pattern, json: JsonOption = False) -> int:
     """List claims with their expected verdicts."""
     from firstlight.claims import find
 
-    found = find(patterns)
+    selected = find(patterns)
     if json:
-        screen.print_json([_listed(claim) for claim in found])
+        screen.print_json([_listed(claim) for claim in selected])
         return exits.OK
-    rows = [(claim.id, claim.locator, claim.title, _expected(claim), ", ".join(claim.needs)) for claim in found]
+    rows = [(claim.id, claim.locator, claim.title, _expected(claim), ", ".join(claim.needs)) for claim in selected]
     screen.print_table(("id", "where", "what", "expected verdict", "needs"), rows, wrap=("what", "where"))
     return exits.OK
 
 
 @app.command
 def show(*patterns: Pattern, json: JsonOption = False) -> int:
-    """Show what is printed, what is true where that differs, and how it is checked."""
+    """Show the printed statement, the correction if there is one, and how it is checked."""
     from firstlight.claims import find
 
-    found = find(patterns)
+    selected = find(patterns)
     if json:
-        screen.print_json([_shown(claim) for claim in found])
+        screen.print_json([_shown(claim) for claim in selected])
         return exits.OK
-    for number, claim in enumerate(found):
+    for number, claim in enumerate(selected):
         if number:
             print()
         for name, value in _shown(claim).items():

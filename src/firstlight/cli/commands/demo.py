@@ -18,7 +18,7 @@ _QUICK = [
     "steps=240",
 ]
 
-_STOPPED = "the demo keeps nothing; `firstlight demo` starts it again"
+_STOPPED = "the demo saves nothing; `firstlight demo` starts it again"
 
 
 def demo(
@@ -75,7 +75,7 @@ def with_lenses(spec: Any) -> Any:
 
 
 def _require_writable(out: Path) -> None:
-    """Say so before the training, not after it."""
+    """Refuse a page that cannot be written, before the training."""
     if out.is_dir() or not out.absolute().parent.is_dir():
         problem = "is a folder" if out.is_dir() else f"cannot be written, there is no folder {out.absolute().parent}"
         raise exits.UserError(f"--out: {out} {problem}; give the name of a file to write")
@@ -85,16 +85,17 @@ def _opening(spec: Any) -> str:
     M = int(spec.task.group.removeprefix("Z"))
     pairs = f"{int(spec.task.split.fraction * M * M)} of {M * M}"
     return (
-        f"A network of {spec.model.width} hidden units is shown {pairs} sums a + b mod {M}.\n"
-        "It will know these long before it understands addition and can do the others."
+        f"A network of {spec.model.width} hidden units trains on {pairs} sums a + b mod {M}.\n"
+        "It memorises these training pairs long before it generalises to the held-out pairs."
     )
 
 
 def _closing(record: Any) -> str:
     memorised, generalised = record.summary.get("memorised_at"), record.summary.get("generalised_at")
     if memorised is None or generalised is None:
-        return "This run did not get to the end of the story; another --seed may."
+        return "This run did not generalise in the given number of epochs; another --seed may."
     return (
-        f"It knew the sums it was shown after {memorised} epochs, and those it was not after {generalised}.\n"
-        "Without weight decay it would still be waiting: see `firstlight reproduce li2.figure-2`."
+        f"Memorised the training pairs at epoch {memorised}; "
+        f"generalised to the held-out pairs at epoch {generalised}.\n"
+        "Without weight decay it would not have generalised: see `firstlight reproduce li2.figure-2`."
     )

@@ -1,4 +1,4 @@
-"""`firstlight reproduce`: whether what the papers state is so."""
+"""`firstlight reproduce`: check the statements of the papers."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -52,21 +52,21 @@ def reproduce(
     path, folder = store_path(store), data_path(data)
     kept_in = ("--store", str(store)) if store is not None else ()
     again = claims.reproduce_command(patterns, claims.Setting(scale, tuple(seed or ()), data), *kept_in, "--resume")
-    signals.resumes(lambda: f"verdicts so far are in {path}; `{again}` goes on")
-    with Store(path, "rw", wait=wait) as kept, Bar("claims") as bar:
+    signals.resumes(lambda: f"verdicts so far are in {path}; `{again}` continues")
+    with Store(path, "rw", wait=wait) as opened, Bar("claims") as bar:
         records = claims.reproduce(
             chosen,
             scale,
             seeds=seed or (),
             data=folder,
-            store=kept,
+            store=opened,
             resume=resume,
             progress=ClaimProgress(bar),
         )
         if report is not None:
             from firstlight.report import write
 
-            write(report, records, title="firstlight: claims", figures=kept.figures_of(records))
+            write(report, records, title="firstlight: claims", figures=opened.figures_of(records))
     if json:
         screen.print_json([_verdict(record) for record in records])
     else:
@@ -76,15 +76,15 @@ def reproduce(
     return exits.OK if all(map(claims.as_expected, records)) else exits.DIFFERS
 
 
-def _offered(found, scale, *, named: bool):
-    absent = [claim.id for claim in found if scale not in claim.scales]
-    if absent and named and len(absent) == len(found):
+def _offered(selected, scale, *, named: bool):
+    absent = [claim.id for claim in selected if scale not in claim.scales]
+    if absent and named and len(absent) == len(selected):
         raise exits.UserError(
-            f"{', '.join(absent)}: not checked at scale {scale}; it has {' and '.join(found[0].scales)}"
+            f"{', '.join(absent)}: not checked at scale {scale}; it has {' and '.join(selected[0].scales)}"
         )
     if absent:
         screen.err().print(f"left out, not offered at scale {scale}: {', '.join(absent)}")
-    return [claim for claim in found if scale in claim.scales]
+    return [claim for claim in selected if scale in claim.scales]
 
 
 def _verdict(record) -> dict:

@@ -1,4 +1,4 @@
-"""`firstlight run`: train what a spec describes."""
+"""`firstlight run`: train the run that a spec describes."""
 
 import functools
 from pathlib import Path
@@ -30,14 +30,14 @@ def run(
     seed: Annotated[int | None, Parameter(help="Replace the spec's seed.")] = None,
     store: StoreOption = None,
     wait: WaitOption = 0.0,
-    force: Annotated[bool, Parameter(negative="", help="Train again what is already there.")] = False,
-    resume: Annotated[bool, Parameter(help="Go on with an interrupted run, or begin it anew.")] = True,
+    force: Annotated[bool, Parameter(negative="", help="Train again even if the run is in the store.")] = False,
+    resume: Annotated[bool, Parameter(help="Continue an interrupted run, or start it from the beginning.")] = True,
     data: DataOption = None,
     allow_large: AllowLargeOption = False,
     dry_run: DryRunOption = False,
     json: JsonOption = False,
 ) -> int:
-    """Train what a spec describes, or show the result if it is already in the store."""
+    """Train the run that a spec describes, or show the result if it is already in the store."""
     from firstlight.cli._terminal.progress import Bar, RunProgress
     from firstlight.records import apply_overrides, load_spec
 
@@ -50,14 +50,13 @@ def run(
     with Bar("steps") as bar:
         from firstlight import flow, runs
 
-        wanted = runs.resolve(wanted, folder, allow_large=allow_large, store=where).spec
+        resolved = runs.resolve(wanted, folder, allow_large=allow_large, store=where)
         say = functools.partial(_how_to_go_on, where=where, force=force, resume=resume)
-        signals.resumes(lambda: say(runs.saved_step(where, wanted)))
+        signals.resumes(lambda: say(runs.saved_step(where, resolved.spec)))
         try:
-            with runs.writing(where, wait=wait) as kept:
-                is_there = not force and kept.run_status(wanted) in runs.OVER
-                options = {"force": force, "resume": resume, "data": folder, "allow_large": True}
-                record = runs.run(wanted, store=kept, progress=RunProgress(bar), **options)
+            with runs.writing(where, wait=wait) as opened:
+                is_there = not force and opened.run_status(resolved.id) in runs.OVER
+                record = runs.run(resolved, store=opened, progress=RunProgress(bar), force=force, resume=resume)
         except flow.TrainingInterrupted as stopped:
             raise exits.Interrupted(say(stopped.trajectory.lanes[0].step)) from None
     if is_there:
@@ -71,12 +70,13 @@ def run(
 
 
 def _estimated(spec: Any, where: Path, data: Path | None, allow_large: bool, json: bool) -> int:
-    """Print what a run would take; one that would be refused is refused after that."""
+    """Print what a run would take, then refuse a run that does not fit."""
     from firstlight import runs
     from firstlight.cli.commands._estimate import run_facts, show_run
+    from firstlight.records import pin_arrays
 
     runs.check(spec)
-    spec = runs.pin(spec, data)
+    spec = pin_arrays(spec, data)
     facts = run_facts(spec, runs.estimate(spec, data), where)
     if json:
         screen.print_json(facts)

@@ -1,4 +1,4 @@
-"""`firstlight runs`: look at, compare, export and delete what the store holds."""
+"""`firstlight runs`: list, show, compare, export and delete the runs of the store."""
 
 import sys
 from collections.abc import Sequence
@@ -29,8 +29,8 @@ def list_runs(
     """List runs, oldest first."""
     from firstlight.records import Store
 
-    with Store(existing_store(store)) as kept:
-        records = kept.runs(status)
+    with Store(existing_store(store)) as opened:
+        records = opened.runs(status)
     if json:
         screen.print_json([summary(record) for record in records])
         return exits.OK
@@ -52,11 +52,11 @@ def list_runs(
 
 @app.command
 def show(id: RunId, /, *, store: StoreOption = None, json: JsonOption = False) -> int:
-    """Show what came of a run: its story, its curves, and what its spec changed."""
+    """Show a run: its story, its learning curves, and the fields that its spec changes."""
     from firstlight.records import Store, dump_toml
 
-    with Store(existing_store(store)) as kept:
-        record = kept.get_run(id)
+    with Store(existing_store(store)) as opened:
+        record = opened.get_run(id)
     if json:
         screen.print_json(summary(record) | {"table": record.table.to_json()})
         return exits.OK
@@ -73,13 +73,13 @@ def show(id: RunId, /, *, store: StoreOption = None, json: JsonOption = False) -
 
 @app.command
 def compare(*ids: RunId, store: StoreOption = None, json: JsonOption = False) -> int:
-    """Show side by side where the specs of runs differ and what came of them."""
+    """Show the differing fields of runs and their outcomes side by side."""
     from firstlight.records import Store
 
     if len(ids) < 2:
         raise exits.UserError(f"compare needs at least two runs; got {len(ids)}. `firstlight runs list` shows them")
-    with Store(existing_store(store)) as kept:
-        records = [kept.get_run(id) for id in ids]
+    with Store(existing_store(store)) as opened:
+        records = [opened.get_run(id) for id in ids]
     differing = _differences([record.spec for record in records])
     outcome = {name: [_outcome(record)[name] for record in records] for name in _outcome(records[0])}
     if json:
@@ -102,8 +102,8 @@ def export(
     """Write a run as JSON, TOML, CSV and safetensors files, which need no firstlight to be read."""
     from firstlight.records import Store
 
-    with Store(existing_store(store)) as kept:
-        print(kept.export_run(id, folder))
+    with Store(existing_store(store)) as opened:
+        print(opened.export_run(id, folder))
     return exits.OK
 
 
@@ -120,13 +120,13 @@ def delete(
 
     if not ids:
         raise exits.UserError("delete needs the id of a run; `firstlight runs list` shows them")
-    with Store(existing_store(store), "rw", wait=wait) as kept:
-        found = [kept.get_run(id).id for id in ids]
-        if not yes and not _agreed(found):
+    with Store(existing_store(store), "rw", wait=wait) as opened:
+        stored_ids = [opened.get_run(id).id for id in ids]
+        if not yes and not _agreed(stored_ids):
             raise exits.UserError("nothing was deleted; --yes deletes without asking")
-        for id in found:
-            screen.say(f"deleted {kept.delete_run(id)}")
-        clear_checkpoints(kept)
+        for id in stored_ids:
+            screen.say(f"deleted {opened.delete_run(id)}")
+        clear_checkpoints(opened)
     return exits.OK
 
 
@@ -175,11 +175,11 @@ def _outcome(record: Any) -> dict[str, Any]:
 
 
 def _differences(specs: Sequence[Any]) -> dict[str, list[Any]]:
-    """Field → its value in each spec, for the fields that are not the same in all."""
+    """Return field → its value in each spec, for the fields that differ."""
     flat = [dict(_leaves(spec.model_dump())) for spec in specs]
-    names = list(dict.fromkeys(name for one in flat for name in one))
-    values = {name: [one.get(name) for one in flat] for name in names}
-    return {name: found for name, found in values.items() if any(value != found[0] for value in found)}
+    names = list(dict.fromkeys(name for fields in flat for name in fields))
+    values = {name: [fields.get(name) for fields in flat] for name in names}
+    return {name: column for name, column in values.items() if any(value != column[0] for value in column)}
 
 
 def _leaves(values: dict[str, Any], prefix: str = ""):

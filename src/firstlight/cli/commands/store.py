@@ -1,4 +1,4 @@
-"""`firstlight store`: is everything still there, and what to do if not."""
+"""`firstlight store`: check, repair and clean a store."""
 
 from typing import Annotated
 
@@ -8,7 +8,7 @@ from firstlight.cli import _exits as exits
 from firstlight.cli._terminal import screen
 from firstlight.cli.commands._options import JsonOption, WaitOption, existing_store
 
-app = App(name="store", help="Check the store, save what is readable of a damaged one, tidy it.", sort_key=8)
+app = App(name="store", help="Check the store, repair a damaged one, remove unused files.", sort_key=8)
 
 StorePath = Annotated[
     str | None,
@@ -39,7 +39,7 @@ def repair(
     *,
     wait: WaitOption = 0.0,
 ) -> int:
-    """Save all that is readable of a damaged store into a new one. Exit code 1 if something was lost."""
+    """Save every readable record of a damaged store into a new store. Exit code 1 if a record was lost."""
     from firstlight.records import repair_store
 
     report = repair_store(path, new, wait=wait)
@@ -53,8 +53,8 @@ def gc(path: StorePath = None, /, *, wait: WaitOption = 0.0) -> int:
     from firstlight.records import Store
     from firstlight.runs import clear_checkpoints
 
-    with Store(existing_store(path), "rw", wait=wait) as kept:
-        removed = (*kept.collect_garbage(), *clear_checkpoints(kept))
-        kept.vacuum()
+    with Store(existing_store(path), "rw", wait=wait) as opened:
+        removed = (*opened.collect_garbage(), *clear_checkpoints(opened))
+        opened.vacuum()
     screen.say(f"removed {len(removed)} file{'s' * (len(removed) != 1)} that no record needed")
     return exits.OK

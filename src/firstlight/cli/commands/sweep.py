@@ -34,7 +34,7 @@ def sweep(
     ] = None,
     store: StoreOption = None,
     wait: WaitOption = 0.0,
-    force: Annotated[bool, Parameter(negative="", help="Train again what is already there.")] = False,
+    force: Annotated[bool, Parameter(negative="", help="Train again even if the run is in the store.")] = False,
     keep_weights: Annotated[
         bool, Parameter(negative="", help="Keep the final weights of every point in the store.")
     ] = False,
@@ -44,7 +44,7 @@ def sweep(
     csv: Annotated[Path | None, Parameter(help="Write the table of all points to this file.")] = None,
     json: JsonOption = False,
 ) -> int:
-    """Train many runs: every combination of a grid and seeds. What is already in the store is not trained again."""
+    """Train many runs: every combination of a grid and seeds. Runs that are already in the store are skipped."""
     from firstlight.cli._terminal.progress import Bar, SweepBar
     from firstlight.cli.commands._estimate import announce
 
@@ -62,8 +62,8 @@ def sweep(
         wanted = load_sweep(spec, set_ or [])
         wanted.expand(folder, allow_large=allow_large)
         try:
-            with writing(where, wait=wait) as kept:
-                result = run_sweep(wanted, kept, progress=SweepBar(bar), on_estimate=announce, **options)
+            with writing(where, wait=wait) as opened:
+                result = run_sweep(wanted, opened, progress=SweepBar(bar), on_estimate=announce, **options)
         except SweepInterrupted as stopped:
             raise exits.Interrupted(
                 f"{stopped.done} of {stopped.total} points {'were trained and ' * force}are in {where}; {rest}"
@@ -80,7 +80,7 @@ def sweep(
 
 
 def _estimated(spec: Path, overrides: list[str], where: Path, json: bool, options: dict[str, Any]) -> int:
-    """Print what a sweep would take; one that would be refused is refused after that."""
+    """Print the estimated cost of a sweep, then refuse a sweep that does not fit."""
     from firstlight.cli.commands._estimate import show_sweep
     from firstlight.sweeps import load_sweep, preview_sweep
 
@@ -97,7 +97,7 @@ def _write_csv(frame: Any, path: Path) -> None:
 
 
 def _rows(frame: Any) -> list[dict[str, Any]]:
-    """Plain values; what a point has no value of is None."""
+    """Return plain values; a missing value is None."""
     plain = frame.astype(object).where(frame.notna(), None)
     return plain.to_dict(orient="records")
 
