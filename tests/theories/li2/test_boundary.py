@@ -22,8 +22,8 @@ def test_all_maxima_survive_on_the_whole_table_and_few_on_a_tenth(residualised):
 
 def test_the_plain_energy_needs_more_data():
     """The table of the residualised energy is recomputed by the doctest of `measured_constant`."""
-    found = li2.lemmas.locate_boundary(groups.cyclic(17), (0, 1), nodes=6)
-    assert found.mean() * 17 / np.log(17) > 1.2 * prediction.MEASURED_CONSTANTS[17]
+    fractions = li2.lemmas.locate_boundary(groups.cyclic(17), (0, 1), nodes=6)
+    assert fractions.mean() * 17 / np.log(17) > 1.2 * prediction.MEASURED_CONSTANTS[17]
 
 
 @pytest.mark.parametrize("name", ["A4", "S3", "Q8"])

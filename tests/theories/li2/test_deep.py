@@ -17,7 +17,7 @@ def test_gradients_of_all_layers_are_those_of_automatic_differentiation(residual
     weights = [random.normal(size=s) for s in ((5, 6), (6, 6), (6, 6))]
     X, G = random.normal(size=(7, 5)), random.normal(size=(7, 6))
     F, H = li2.lemmas.forward(X, weights, sigma, residual=residual)
-    found = li2.lemmas.backward(G, H, weights, slope, residual=residual)
+    gradients = li2.lemmas.backward(G, H, weights, slope, residual=residual)
     with jax.enable_x64(True):
 
         def top(x, first):
@@ -26,7 +26,7 @@ def test_gradients_of_all_layers_are_those_of_automatic_differentiation(residual
             return jnp.sum(jnp.asarray(G) * x)
 
         for layer in (0, 1):
-            np.testing.assert_allclose(found[layer], jax.grad(top)(jnp.asarray(F[layer]), layer + 1), atol=1e-12)
+            np.testing.assert_allclose(gradients[layer], jax.grad(top)(jnp.asarray(F[layer]), layer + 1), atol=1e-12)
         net = models.Deep([*weights, np.eye(6)], activation="silu", residual=residual)
         np.testing.assert_allclose(net(X), F[-1], atol=1e-12)
 

@@ -25,10 +25,10 @@ def test_every_repulsion_coefficient_is_an_entry_of_the_inverse(shape):
     B = li2.lemmas.repulsion_matrix(F, eta=0.2)
     centred = F - F.mean(0)
     K = shape[1]
-    found = np.diag(np.diagonal(B))
+    formula = np.diag(np.diagonal(B))
     for j, k in np.argwhere(~np.eye(K, dtype=bool)):
-        found[j, k] = li2.lemmas.repulsion_coefficient(F, 0.2, int(j), int(k))
-    np.testing.assert_allclose(found, B, rtol=0, atol=1e-11)
+        formula[j, k] = li2.lemmas.repulsion_coefficient(F, 0.2, int(j), int(k))
+    np.testing.assert_allclose(formula, B, rtol=0, atol=1e-11)
     np.testing.assert_allclose(B @ (centred.T @ centred + 0.2 * np.eye(K)), np.eye(K), atol=1e-11)
 
 
@@ -88,7 +88,7 @@ def test_ascents_reach_missing_irreps_at_their_energy_and_no_others(name):
     reached = li2.lemmas.reached_irreps(group, W)
     assert set(reached) <= set(energies) - {frozenset(learned)}
     E = li2.lemmas.modulated_energy(group, sorted(learned), W)
-    np.testing.assert_allclose(E, [energies[found] for found in reached], atol=1e-6)
+    np.testing.assert_allclose(E, [energies[irreps] for irreps in reached], atol=1e-6)
 
 
 def test_an_ascent_that_does_not_rest_is_an_error():

@@ -56,9 +56,9 @@ def test_lemma_1_on_a_whole_group_table(name):
     group = groups.cyclic(11)
     g, h = np.divmod(np.arange(121), 11)
     X, Y = np.hstack([np.eye(11)[g], np.eye(11)[h]]), np.eye(11)[group.table[g, h]]
-    found = li2.lemmas.lemma_1_agreement(name, X, Y, 64 * 121, 1.0, li2.lemmas.c1_group_table(name), seed=0)
-    assert found.cosine > 0.95
-    assert abs(found.scale - 1) < 0.15
+    agreement = li2.lemmas.lemma_1_agreement(name, X, Y, 64 * 121, 1.0, li2.lemmas.c1_group_table(name), seed=0)
+    assert agreement.cosine > 0.95
+    assert abs(agreement.scale - 1) < 0.15
 
 
 def test_lemma_1_does_not_converge_on_part_of_a_table():

@@ -166,11 +166,11 @@ def test_purity_and_rule_are_told_against_chance():
     content = features.irrep_content(W, group)
     nodes = np.stack([dominates(content, group).mean(0)] * 2)
     table = Table([0, 10], _columns(purity=features.purity(content).mean()) | {"li2.nodes": nodes})
-    told = li2.LENSES[0].summarise(_record("A4", table))
-    assert told["learned_irreps"] == 0
-    assert told["chance_purity"] == pytest.approx(0.75, abs=0.01)
-    assert "The strongest irrep of a hidden unit holds 76% of its weights (75% by chance)" in told["story"]
-    assert "no irrep dominates more hidden units than chance would give" in told["story"]
+    summary = li2.LENSES[0].summarise(_record("A4", table))
+    assert summary["learned_irreps"] == 0
+    assert summary["chance_purity"] == pytest.approx(0.75, abs=0.01)
+    assert "The strongest irrep of a hidden unit holds 76% of its weights (75% by chance)" in summary["story"]
+    assert "no irrep dominates more hidden units than chance would give" in summary["story"]
     assert (content > 0.5).any(1).mean() > 0.9
 
 

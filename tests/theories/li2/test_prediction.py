@@ -13,13 +13,13 @@ from firstlight.theories.li2 import _predict as prediction
 
 
 def test_the_settings_of_figure_2_are_above_the_boundary_and_decay_decides_the_stages():
-    told = li2.predict("Z71", n=2016, K=2048, eta=li2.decay_ridge(2016, 2e-4, _loss()))
-    assert told.low < told.boundary < told.high < 2016
-    assert told.probability > 0.95
-    assert told.stages == ("lazy", "independent", "interactive")
+    forecast = li2.predict("Z71", n=2016, K=2048, eta=li2.decay_ridge(2016, 2e-4, _loss()))
+    assert forecast.low < forecast.boundary < forecast.high < 2016
+    assert forecast.probability > 0.95
+    assert forecast.stages == ("lazy", "independent", "interactive")
     assert li2.predict("Z71", n=2016, K=2048, eta=0.0).stages == ("lazy", "stalled")
     # The caption's 99.5 % at epoch 140, with rate 1e-3.
-    assert 70 < told.epochs < 280
+    assert 70 < forecast.epochs < 280
 
 
 def _loss():
@@ -38,18 +38,18 @@ def test_more_samples_are_never_less_likely_to_generalise():
 
 @pytest.mark.parametrize("name", ["S4", "Q8", "Z12"])
 def test_features_are_the_maxima_of_the_energy(name):
-    told = li2.predict(name, n=20, K=10, eta=0.1, activation="relu")
-    assert dict(told.features) == {m.component.label: m.energy for m in features.maxima(groups.parse(name))}
-    assert [energy for _, energy in told.features] == sorted((e for _, e in told.features), reverse=True)
-    assert not told.wide_enough
-    assert told.nodes > 10
-    assert "K = 10 leaves no room" in told.story or "10 hidden units may not suffice" in told.story
-    assert "relu has its own" in told.story
+    forecast = li2.predict(name, n=20, K=10, eta=0.1, activation="relu")
+    assert dict(forecast.features) == {m.component.label: m.energy for m in features.maxima(groups.parse(name))}
+    assert [energy for _, energy in forecast.features] == sorted((e for _, e in forecast.features), reverse=True)
+    assert not forecast.wide_enough
+    assert forecast.nodes > 10
+    assert "K = 10 leaves no room" in forecast.story or "10 hidden units may not suffice" in forecast.story
+    assert "relu has its own" in forecast.story
 
 
 def test_the_paper_says_127_needs_between_13_and_16_percent():
-    told = li2.predict("Z127", n=2300, K=2048, eta=0.2)
-    assert 0.13 < told.boundary / 127**2 < 0.16
+    forecast = li2.predict("Z127", n=2300, K=2048, eta=0.2)
+    assert 0.13 < forecast.boundary / 127**2 < 0.16
 
 
 def test_groups_that_were_not_measured_are_less_certain():
@@ -88,10 +88,10 @@ TRAINED = {
 @pytest.mark.parametrize(("setting", "outcome"), TRAINED.items())
 def test_predictions_are_what_training_z19_came_to(setting, outcome):
     n, K, decay, sigma = setting
-    told = li2.predict("Z19", n=n, K=K, eta=li2.decay_ridge(n, decay, _loss()), activation=sigma)
-    assert told.outcome == outcome
-    assert (told.probability >= 0.5) is (outcome == "grokking")
-    assert told.stages == prediction.STAGES[outcome]
+    forecast = li2.predict("Z19", n=n, K=K, eta=li2.decay_ridge(n, decay, _loss()), activation=sigma)
+    assert forecast.outcome == outcome
+    assert (forecast.probability >= 0.5) is (outcome == "grokking")
+    assert forecast.stages == prediction.STAGES[outcome]
 
 
 @pytest.mark.parametrize(
@@ -99,16 +99,16 @@ def test_predictions_are_what_training_z19_came_to(setting, outcome):
     [(2016, 100, 0.0), (100, 2048, 0.1), (2016, 1, 0.2), (5041, 2048, 0.2), (2016, 2048, 9.0), (2016, 2048, 0.2)],
 )
 def test_stages_and_story_come_from_one_decision(n, K, eta):
-    told = li2.predict("Z71", n=n, K=K, eta=eta)
-    assert ("expect grokking" in told.story) is (told.outcome == "grokking" and n < 5041)
-    assert ("interactive" in told.stages) is (told.outcome == "grokking")
-    assert bool(np.isfinite(told.epochs)) is (told.outcome == "grokking" and eta > 0)
+    forecast = li2.predict("Z71", n=n, K=K, eta=eta)
+    assert ("expect grokking" in forecast.story) is (forecast.outcome == "grokking" and n < 5041)
+    assert ("interactive" in forecast.stages) is (forecast.outcome == "grokking")
+    assert bool(np.isfinite(forecast.epochs)) is (forecast.outcome == "grokking" and eta > 0)
 
 
 def test_without_test_rows_there_is_nothing_to_grok():
-    told = li2.predict("Z31", n=961, K=512, eta=0.1)
-    assert np.isnan(told.probability)
-    assert "there are no test rows, so nothing to grok" in told.story
+    forecast = li2.predict("Z31", n=961, K=512, eta=0.1)
+    assert np.isnan(forecast.probability)
+    assert "there are no test rows, so nothing to grok" in forecast.story
 
 
 def test_a_group_that_did_not_generalise_is_not_promised_to():
@@ -162,15 +162,15 @@ def test_the_unseen_runs_are_found_again():
             "seed": 100 + i,
         }
         specs.append(RunSpec.model_validate(fields))
-    kept = _unseen()
-    assert [s.task.group for s in specs] == kept["group"].tolist()
-    assert [s.model.width for s in specs] == kept["width"].tolist()
-    assert [s.model.activation for s in specs] == kept["activation"].tolist()
-    np.testing.assert_allclose([s.optimizer.weight_decay for s in specs], kept["decay"])
-    assert [len(runs.resolve(s).lane.split.train) for s in specs] == kept["n"].tolist()
+    stored = _unseen()
+    assert [s.task.group for s in specs] == stored["group"].tolist()
+    assert [s.model.width for s in specs] == stored["width"].tolist()
+    assert [s.model.activation for s in specs] == stored["activation"].tolist()
+    np.testing.assert_allclose([s.optimizer.weight_decay for s in specs], stored["decay"])
+    assert [len(runs.resolve(s).lane.split.train) for s in specs] == stored["n"].tolist()
     records = [runs.compute([s], progress="off", keep_weights=False)[0].record for s in specs]
     epochs = np.array([np.nan if (t := r.summary["generalised_at"]) is None else t for r in records])
-    np.testing.assert_allclose(epochs, kept["generalised_at"], rtol=0.1)
+    np.testing.assert_allclose(epochs, stored["generalised_at"], rtol=0.1)
 
 
 def test_forty_runs_that_the_constants_have_not_seen():
@@ -178,16 +178,16 @@ def test_forty_runs_that_the_constants_have_not_seen():
 
     Ten groups, none of those the constants come from; Adam with rate 2e-3, at most 4000 epochs, one seed each.
     """
-    found = _unseen()
-    told = [
+    runs_seen = _unseen()
+    forecasts = [
         li2.predict(r.group, n=r.n, K=r.width, eta=r.n * r.decay / 2, activation=r.activation, learning_rate=2e-3)
-        for r in found.itertuples()
+        for r in runs_seen.itertuples()
     ]
-    chance, generalised = np.array([t.probability for t in told]), found["generalised_at"].notna()
+    chance, generalised = np.array([t.probability for t in forecasts]), runs_seen["generalised_at"].notna()
     assert ((chance > 0.5) == generalised).sum() >= 37  # of 40; none was promised that did not come
     assert generalised[chance > 0.5].all()
     assert np.mean((chance - generalised) ** 2) < 0.07  # always saying 23/40 would have 0.24
-    took = (found["generalised_at"] / [t.epochs for t in told])[generalised & (chance > 0.5)]
+    took = (runs_seen["generalised_at"] / [t.epochs for t in forecasts])[generalised & (chance > 0.5)]
     assert ((took > 0.5) & (took < 2.05)).sum() >= 15  # of 20; the others up to twelve times faster, six slower
 
 

@@ -40,27 +40,27 @@ def trained(activation):
 def test_runs_with_decay_go_through_three_stages_and_those_without_stall(activation):
     records, n = trained(activation), SEEDS[activation]
     for record in records[:n]:
-        found = li2.stages(record)
-        assert found.grokked
-        assert found.confidence > 0.9
-        assert [stage.name for stage in found.stages] == ["lazy", "independent", "interactive"]
-        assert all(a.end == b.start for a, b in zip(found.stages, found.stages[1:], strict=False))
-        assert found["lazy"].end == found.memorised_at == record.summary["memorised_at"]
-        assert found["interactive"].end == found.generalised_at == record.summary["generalised_at"]
+        marked = li2.stages(record)
+        assert marked.grokked
+        assert marked.confidence > 0.9
+        assert [stage.name for stage in marked.stages] == ["lazy", "independent", "interactive"]
+        assert all(a.end == b.start for a, b in zip(marked.stages, marked.stages[1:], strict=False))
+        assert marked["lazy"].end == marked.memorised_at == record.summary["memorised_at"]
+        assert marked["interactive"].end == marked.generalised_at == record.summary["generalised_at"]
         # What has been said of the stages can be seen in the columns themselves.
         table, at = (
             record.table,
-            {stage.name: int(np.searchsorted(record.table.step, stage.end)) for stage in found.stages},
+            {stage.name: int(np.searchsorted(record.table.step, stage.end)) for stage in marked.stages},
         )
         peak = table.step[np.argmax(table["li2.G_F"])]
-        assert found["lazy"].start < found["lazy"].end < peak <= found["independent"].end + 20
+        assert marked["lazy"].start < marked["lazy"].end < peak <= marked["independent"].end + 20
         assert table["li2.purity"][at["interactive"]] > table["li2.purity"][at["independent"]] + 0.1
         assert table["li2.ridge"][at["interactive"]] == pytest.approx(record.summary["li2"]["decay_ridge"], rel=0.2)
     for record in records[n:]:
-        found = li2.stages(record)
-        assert not found.grokked
-        assert "did not generalise" in found.verdict
-        assert [stage.name for stage in found.stages] == ["lazy", "independent", "stalled"]
+        marked = li2.stages(record)
+        assert not marked.grokked
+        assert "did not generalise" in marked.verdict
+        assert [stage.name for stage in marked.stages] == ["lazy", "independent", "stalled"]
         assert abs(record.table["li2.alignment"][-1]) < 0.2
         assert record.summary["li2"]["story"].startswith("Li₂: no grokking: memorised at epoch")
 
@@ -95,15 +95,15 @@ def history(train, test, **columns):
     ],
 )
 def test_the_verdict_names_what_happened(train, test, grokked, said):
-    found = li2.stages(history(train, test))
-    assert found.grokked is grokked
-    assert said in found.verdict
-    assert 0 < found.confidence <= 1
+    marked = li2.stages(history(train, test))
+    assert marked.grokked is grokked
+    assert said in marked.verdict
+    assert 0 < marked.confidence <= 1
 
 
 def test_the_boundary_is_the_median_of_three_signs():
     ones = [0.1, 1, 1, 1, 1, 1, 1, 1]
-    found = li2.stages(
+    marked = li2.stages(
         history(
             ones,
             [0, 0, 0, 0, 0, 0, 0.5, 1],
@@ -113,10 +113,10 @@ def test_the_boundary_is_the_median_of_three_signs():
             G_F=[1, 2, 4, 3, 2, 1, 1, 1],
         )
     )
-    assert (found["independent"].start, found["independent"].end) == (10, 40)
-    assert "boundary between steps 30 and 50" in found["interactive"].evidence
+    assert (marked["independent"].start, marked["independent"].end) == (10, 40)
+    assert "boundary between steps 30 and 50" in marked["interactive"].evidence
     with pytest.raises(KeyError, match="no stage 'stalled' in this run"):
-        found["stalled"]
+        marked["stalled"]
 
 
 ENDED = {
@@ -134,8 +134,8 @@ ENDED = {
     ],
 )
 def test_an_interactive_stage_needs_features_that_grow(purity, name):
-    found = li2.stages(history([0.1, *[1] * 7], [0] * 8, purity=purity, **ENDED))
-    assert [stage.name for stage in found.stages] == ["lazy", "independent", name]
+    marked = li2.stages(history([0.1, *[1] * 7], [0] * 8, purity=purity, **ENDED))
+    assert [stage.name for stage in marked.stages] == ["lazy", "independent", name]
 
 
 def test_a_run_on_all_pairs_is_said_to_have_no_test_rows():
@@ -143,11 +143,11 @@ def test_a_run_on_all_pairs_is_said_to_have_no_test_rows():
     gone = ENDED | {"alignment": [0.0, 0.9, 0.9, 0.1, 0.0, 0.0, 0.0, 0.0]}
     table = history([0.1, *[1] * 7], [0] * 8, purity=purity, **gone)
     known = {name: column for name, column in table.columns.items() if name != "test_accuracy"}
-    found = li2.stages(Table(table.step, known))
-    assert not found.grokked
-    assert "there are no test rows to generalise to" in found.verdict
-    assert "stalled" not in found
-    assert "no test rows" in found["interactive"].evidence
+    marked = li2.stages(Table(table.step, known))
+    assert not marked.grokked
+    assert "there are no test rows to generalise to" in marked.verdict
+    assert "stalled" not in marked
+    assert "no test rows" in marked["interactive"].evidence
 
 
 def test_a_run_without_the_lens_is_refused():
@@ -157,7 +157,7 @@ def test_a_run_without_the_lens_is_refused():
 
 def test_the_example_groks_s4(capsys):
     runpy.run_path(str(Path(__file__).parents[3] / "examples" / "li2_stages.py"))
-    told = capsys.readouterr().out
-    assert "expect grokking through three stages" in told
-    assert "Li₂: grokking: memorised at epoch" in told
-    assert "interactive, epochs" in told
+    printed = capsys.readouterr().out
+    assert "expect grokking through three stages" in printed
+    assert "Li₂: grokking: memorised at epoch" in printed
+    assert "interactive, epochs" in printed

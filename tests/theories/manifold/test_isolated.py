@@ -49,9 +49,9 @@ def test_any_group_can_be_simulated_and_its_irreps_measured():
     W = manifold.embedding(0, 12, 64)
     run = manifold.simulate(split, W, eta=0.02, steps=40, every=20)
     assert run.status == "finished"
-    found = manifold.measure_embedding(run.W[:6], "S3")
-    assert np.isnan(found.log_ratio)
-    assert 0 < found.aspect < 1
+    measures = manifold.measure_embedding(run.W[:6], "S3")
+    assert np.isnan(measures.log_ratio)
+    assert 0 < measures.aspect < 1
     with pytest.raises(ValueError, match="the embedding must have 6 rows"):
         manifold.measure_embedding(run.W, "S3")
 

@@ -62,10 +62,10 @@ def test_far_starts_find_the_nearest_point_where_plain_steps_diverge():
     half = np.geomspace(0.1, 10, 20001)
     branch = np.stack([half, 1 / half], axis=1)
     for start in np.random.default_rng(0).uniform(-6, 6, (20, 2)):
-        found = manifold.project(hyperbola, start)
-        assert max(found.residual, found.tangential) < 1e-9
+        nearest_point = manifold.project(hyperbola, start)
+        assert max(nearest_point.residual, nearest_point.tangential) < 1e-9
         nearest = np.linalg.norm(np.concatenate([branch, -branch]) - start, axis=1).min()
-        assert found.distance == pytest.approx(nearest, rel=1e-5)
+        assert nearest_point.distance == pytest.approx(nearest, rel=1e-5)
 
 
 def test_the_constrained_flow_stays_on_the_set_and_loses_norm_only_along_it(network):

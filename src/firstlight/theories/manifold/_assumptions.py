@@ -1,4 +1,4 @@
-"""What the theory assumes of a network and its data, and the error that names the assumption that fails."""
+"""The assumptions of the theory about a network and its data, and the error that names the failing assumption."""
 
 import numpy as np
 from jaxtyping import Float
@@ -12,7 +12,7 @@ class AssumptionFails(ValueError):
 
 
 def require_decay(lam: float) -> None:
-    """Assumption 4.6 takes λ → 0 from above, so λ is positive.
+    """Check that λ is positive: Assumption 4.6 takes λ → 0 from above.
 
     >>> require_decay(0.0)
     Traceback (most recent call last):
@@ -27,7 +27,7 @@ def require_decay(lam: float) -> None:
 
 
 def require_parameters(constraints: int, parameters: int) -> None:
-    """Assumption 4.3: at least as many parameters as constraints."""
+    """Check Assumption 4.3: at least as many parameters as constraints."""
     if constraints > parameters:
         raise AssumptionFails(
             f"over-parametrisation (Assumption 4.3): {constraints} constraints (samples × outputs) need at least as "
@@ -37,7 +37,7 @@ def require_parameters(constraints: int, parameters: int) -> None:
 
 
 def require_regular(singular_values: Float[np.ndarray, " m"]) -> None:
-    """Assumption 4.7: the Jacobian has full row rank, given its singular values."""
+    """Check Assumption 4.7: the Jacobian has full row rank, given its singular values."""
     largest, smallest = float(singular_values.max(initial=0.0)), float(singular_values.min(initial=np.inf))
     if not smallest > RANK_TOLERANCE * largest:
         rank = int((singular_values > RANK_TOLERANCE * largest).sum())
@@ -49,7 +49,7 @@ def require_regular(singular_values: Float[np.ndarray, " m"]) -> None:
 
 
 def require_full_row_rank(H: Float[np.ndarray, "n K"]) -> None:
-    """Eq. 20 inverts HHᵀ, so the n rows of the hidden features are independent.
+    """Check that the n rows of the hidden features are independent, since eq. 20 inverts HHᵀ.
 
     >>> require_full_row_rank(np.ones((2, 3)))
     Traceback (most recent call last):

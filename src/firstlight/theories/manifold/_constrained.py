@@ -1,4 +1,4 @@
-"""Learning after memorisation: down the norm along the zero-loss set (Section 4)."""
+"""Learning after memorisation: the norm falls along the zero-loss set (Section 4)."""
 
 from typing import Any
 
@@ -15,11 +15,11 @@ from firstlight.theories.manifold._projection import project
 from firstlight.theories.manifold._zero_loss import Equations, Times, ZeroLossSet
 
 RETURN_RATE = 50.0
-"""How fast the constrained flow returns to 𝒵 what rounding took off it, per unit of τ."""
+"""Rate, per unit of τ, at which the constrained flow corrects the distance to 𝒵 that rounding adds."""
 
 
 class Penalised(eqx.Module):
-    """𝓛_λ(θ) = ‖𝓕(θ) − y‖² + λ‖θ‖², the sum of squares with weight decay (eq. 2); λ is traced."""
+    """The sum of squares with weight decay, 𝓛_λ(θ) = ‖𝓕(θ) − y‖² + λ‖θ‖² (eq. 2); λ is traced."""
 
     equations: Equations
     lam: Float[np.ndarray | Array, ""]
@@ -29,7 +29,7 @@ class Penalised(eqx.Module):
 
 
 class _Norm(eqx.Module):
-    """‖θ‖² and its gradient along 𝒵, with a pull back to 𝒵 across it."""
+    """‖θ‖² and its gradient along 𝒵, with a correction back to 𝒵."""
 
     equations: Equations
 
@@ -44,10 +44,16 @@ class _Norm(eqx.Module):
 
 
 def decay_flow(zero_set: ZeroLossSet, params: Any, lam: float, times: Times, **options: Any) -> flow.Flow:
-    r"""Training with weight decay as a gradient flow, $\dot\theta = -\nabla\mathcal L_\lambda(\theta)$ (eq. 4).
+    r"""Train with weight decay as a gradient flow, $\dot\theta = -\nabla\mathcal L_\lambda(\theta)$ (eq. 4).
 
-    **Arguments:** `params` a PyTree or flat θ(0), `lam` λ > 0, `times` as in `flow.gradient_flow`, which takes the
-    other options; the flow's `params` are flat, (times, P).
+    The `params` of the result are flat, (times, P).
+
+    **Arguments:**
+
+    - `zero_set`: the equations 𝓕(θ) = y.
+    - `params`: θ(0), a PyTree or flat.
+    - `lam`: λ > 0.
+    - `times`, `options`: as in `flow.gradient_flow`.
 
     >>> import jax.numpy as jnp
     >>> line = ZeroLossSet(lambda w: jnp.sum(w) - 2.0, np.zeros(2))
@@ -61,12 +67,18 @@ def decay_flow(zero_set: ZeroLossSet, params: Any, lam: float, times: Times, **o
 
 
 def constrained_flow(zero_set: ZeroLossSet, params: Any, times: Times, **options: Any) -> flow.Flow:
-    r"""The norm-minimising flow on the zero-loss set, which training follows as λ → 0.
+    r"""Follow the norm-minimising flow on the zero-loss set, the limit of training as λ → 0.
 
     $$\frac{d\theta}{d\tau} = -2\,(I - J^+J)\,\theta, \qquad \tau = \lambda t$$
 
-    **Arguments:** `params` on 𝒵 (what is off it is projected first), `times` in units of τ; `loss` of the result is
-    ‖θ‖². J is formed at every step, so this is for up to a few thousand constraints.
+    The `loss` of the result is ‖θ‖². J is formed at every step, which limits this to a few thousand constraints.
+
+    **Arguments:**
+
+    - `zero_set`: the equations 𝓕(θ) = y.
+    - `params`: the start; a point off 𝒵 is projected first.
+    - `times`: in units of τ.
+    - `options`: as in `flow.gradient_flow`.
 
     >>> import jax.numpy as jnp
     >>> line = ZeroLossSet(lambda w: jnp.sum(w) - 2.0, np.zeros(2))
@@ -80,10 +92,10 @@ def constrained_flow(zero_set: ZeroLossSet, params: Any, times: Times, **options
 
 
 def predicted_distance(zero_set: ZeroLossSet, params: Any, lam: float, *, method: Method = "auto") -> float:
-    """How far from the zero-loss set weight decay keeps a trajectory: λ‖(JᵀJ)⁺θ‖, to first order in λ.
+    """Predict the distance of a trajectory from the zero-loss set: λ‖(JᵀJ)⁺θ‖, to first order in λ.
 
-    Across 𝒵 the pull 2JᵀJ(θ − φ) of the loss balances the decay 2λθ after a fast transient; this sharpens
-    Theorem 4.9, which says that the distance tends to zero with λ, to O(λ).
+    Across 𝒵 the gradient 2JᵀJ(θ − φ) of the loss balances the decay 2λθ after a fast transient. This sharpens
+    Theorem 4.9, which states that the distance tends to zero with λ, to O(λ).
 
     >>> import jax.numpy as jnp
     >>> line = ZeroLossSet(lambda w: jnp.sum(w) - 2.0, np.zeros(2))
@@ -97,31 +109,31 @@ def predicted_distance(zero_set: ZeroLossSet, params: Any, lam: float, *, method
 
 
 def gradient_angle(zero_set: ZeroLossSet, params: Any, *, method: Method = "auto") -> tuple[float, float]:
-    r"""How far the gradient of the loss is from orthogonal to 𝒵, and the distance it is compared with.
+    r"""Return the cosine between the gradient of the loss and 𝒵, and the distance to 𝒵.
 
     $$\max_{v \in \mathcal T_\varphi} \left|\frac{v^\top g}{\|v\|\,\|g\|}\right| = \frac{\|(I - J^+J)\,g\|}{\|g\|},
       \qquad g = \nabla\mathcal L(\theta), \quad \varphi = \mathrm{proj}_{\mathcal Z}(\theta)$$
 
-    (Theorem 4.13), J at φ. Returns the cosine and dist_𝒵(θ); their ratio stays bounded as the distance goes to zero.
+    (Theorem 4.13), with J at φ. The ratio of the two results stays bounded as the distance tends to zero.
 
     >>> import jax.numpy as jnp
     >>> hyperbola = ZeroLossSet(lambda w: w[0] * w[1] - 1.0, np.zeros(2))
-    >>> cosine, far = gradient_angle(hyperbola, np.array([2.0, 0.51]))
-    >>> cosine < 0.01, round(far, 4)
+    >>> cosine, distance = gradient_angle(hyperbola, np.array([2.0, 0.51]))
+    >>> cosine < 0.01, round(distance, 4)
     (True, 0.0097)
     """
     theta = zero_set.vector(params)
-    found = project(zero_set, theta, method=method)
+    nearest = project(zero_set, theta, method=method)
     gradient = zero_set.gradient(theta)
     size = float(np.linalg.norm(gradient))
     if size == 0:
         raise ValueError("the gradient has no direction on the zero-loss set itself; give a point near it")
-    along = Tangent(zero_set, found.theta, method).tangential(gradient)
-    return float(np.linalg.norm(along)) / size, found.distance
+    along = Tangent(zero_set, nearest.theta, method).tangential(gradient)
+    return float(np.linalg.norm(along)) / size, nearest.distance
 
 
 def tangential_fraction(zero_set: ZeroLossSet, params: Any, step: Any, *, method: Method = "auto") -> float:
-    """The share ‖(I − J⁺J)Δ‖²/‖Δ‖² of a step Δ that runs along the zero-loss set; 1 in the limit of the paper.
+    """Return the share ‖(I − J⁺J)Δ‖²/‖Δ‖² of a step Δ along the zero-loss set; 1 in the limit of the paper.
 
     >>> import jax.numpy as jnp
     >>> line = ZeroLossSet(lambda w: jnp.sum(w) - 2.0, np.zeros(2))

@@ -1,4 +1,4 @@
-"""The pictures of Section 7 as figure data."""
+"""The figures of Section 7 as figure data."""
 
 from collections.abc import Mapping, Sequence
 
@@ -17,9 +17,13 @@ from firstlight.theories.manifold._simulation import Simulation
 
 
 def figure_4(runs: Mapping[int, Simulation], first: Embedding, last: Embedding, caption: str = "") -> FigureData:
-    """The four panels of Figure 4: test accuracy of each seed, then the Fourier features of one embedding.
+    """Return the panels of Figure 4: test accuracy of each seed, then the Fourier features of one embedding.
 
-    **Arguments:** `runs` by seed; `first` and `last` (p, K), the same embedding before and after.
+    **Arguments:**
+
+    - `runs`: simulations by seed.
+    - `first`, `last`: (p, K) the same embedding before and after.
+    - `caption`: of the figure.
 
     >>> E = np.random.default_rng(0).standard_normal((7, 16))
     >>> figure_4({}, E, E).kind
@@ -28,8 +32,8 @@ def figure_4(runs: Mapping[int, Simulation], first: Embedding, last: Embedding, 
     panels = [_accuracies(runs), _norms(first, last)]
     for what, of, signed in (("Cosines", cosines, True), ("Shared units", unit_similarity, False)):
         for when, E in _both(first, last):
-            found = embedding_features(E)
-            panels.append(_map(of(found), found.labels, f"{what}, {when}", signed))
+            features = embedding_features(E)
+            panels.append(_map(of(features), features.labels, f"{what}, {when}", signed))
     return figure.panels(panels, columns=2, title="The embedding on its own", caption=caption)
 
 
@@ -71,9 +75,9 @@ def _map(matrix: np.ndarray, frequencies: Sequence[str], title: str, signed: boo
 
 
 def embedding_circles(E: Embedding, frequencies: Sequence[int] = (), caption: str = "") -> FigureData:
-    """The embedding of Z_p in the plane of Re F_k and Im F_k, for the strongest six frequencies or those given.
+    """Show the embedding of Z_p in the plane of Re F_k and Im F_k of the given, or the six strongest, frequencies.
 
-    Points are in the order 0, …, p − 1, which a circle of frequency k visits k times round.
+    Points are in the order 0, …, p − 1, which goes k times round a circle of frequency k.
 
     >>> E = np.random.default_rng(0).standard_normal((7, 16))
     >>> embedding_circles(E).meta["columns"]

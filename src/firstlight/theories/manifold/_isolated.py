@@ -1,4 +1,4 @@
-"""The first layer of a two-layer network on its own, the second being always the best for it (Sections 5 and 6)."""
+"""The first layer of a two-layer network alone, with the second layer always optimal for it (Sections 5 and 6)."""
 
 from typing import Any
 
@@ -19,17 +19,17 @@ Weights = Float[Array | np.ndarray, "d K"]
 
 
 class Isolated(eqx.Module):
-    r"""A two-layer network Ŷ = σ(XW)V [+ c] of which only W moves.
+    r"""A two-layer network Ŷ = σ(XW)V [+ c] in which only W moves.
 
     $$\mathcal R(W) = \min_{V, c} \|\sigma(XW)V + c - Y\|^2 + \lambda\|W\|^2 + \lambda\|V\|^2$$
 
     **Attributes:**
 
-    - `inputs`: X, gathered or dense, n rows.
+    - `inputs`: X, one-hot or dense, n rows.
     - `Y`: targets (n, M).
     - `activation`: σ, a name or an `Activation`.
     - `lam`: λ ≥ 0; 0 is the zero-loss limit of eqs. 20 and 21, where costs are in units of λ.
-    - `bias`: whether there is an output bias c, without weight decay.
+    - `bias`: whether the network has an output bias c, without weight decay.
 
     >>> from firstlight import tasks
     >>> problem = isolate(tasks.group_task("Z5", encoding="summed").split(fraction=0.7), "relu")
@@ -52,25 +52,25 @@ class Isolated(eqx.Module):
             raise ValueError(f"Y must have one row per input, {len(self.inputs)}, got {self.Y.shape[0]}")
 
     def require_start(self, W: ArrayLike) -> None:
-        """Refuse weights (d, K) from which eq. 20 is not defined."""
+        """Raise `AssumptionFails` if eq. 20 is not defined at the weights W (d, K)."""
         if self.lam == 0:
             H = np.asarray(self.activation(jnp.asarray(self.inputs.dense() @ np.asarray(W))), np.float64)
-            # An unpenalised bias takes the mean of the samples away, and with it one dimension.
+            # A bias without penalty removes the mean over samples, and with it one dimension.
             require_full_row_rank(np.linalg.qr(np.eye(len(H)) - 1 / len(H))[0][:, :-1].T @ H if self.bias else H)
 
 
 def isolate(split: Split, sigma: "str | Activation" = "relu", *, lam: float = 0.0, bias: bool = False) -> Isolated:
-    """The isolated first layer on the training rows of a split; classes become one-hot rows of Y."""
+    """Return the isolated first layer on the training rows of a split; classes become one-hot rows of Y."""
     targets = np.asarray(split.train_targets)
     Y = np.eye(split.task.outputs, dtype=np.float32)[targets] if targets.ndim == 1 else targets
     return Isolated(split.train_inputs, Y, sigma, lam, bias)  # type: ignore[arg-type]
 
 
 def _lower_gram(H: Float[Array, "n K"]) -> Float[Array, "n n"]:
-    """The lower triangle of HHᵀ, in quarters; what is above it is not to be read, nor to be differentiated.
+    """Compute the lower triangle of HHᵀ, in quarters; entries above it are undefined and must not be differentiated.
 
-    The factorisation needs that half only, and XLA has no product that exploits it; three square quarters are faster
-    than thinner slices of fewer operations.
+    The factorisation needs only this half, and XLA has no product that exploits it. Three square quarters are faster
+    than thinner slices with fewer operations.
     """
     n, half = H.shape[0], H.shape[0] // 2
     top, bottom = H[:half], H[half:]
@@ -79,9 +79,9 @@ def _lower_gram(H: Float[Array, "n K"]) -> Float[Array, "n n"]:
 
 
 def dual(problem: Isolated, H: Float[Array, "n K"], *, differentiable: bool = True) -> Float[Array, "n M"]:
-    """B = AY with A = (HHᵀ + λI)⁻¹, or C(CHHᵀC + λI)⁻¹C, C = I − 11ᵀ/n, with an output bias: then V = HᵀB.
+    """Solve for B = AY, so that V = HᵀB: A = (HHᵀ + λI)⁻¹, or with a bias C(CHHᵀC + λI)⁻¹C, C = I − 11ᵀ/n.
 
-    A third is saved where no derivative with respect to H is to be taken.
+    `differentiable=False` saves a third of the time if no derivative with respect to H is needed.
     """
     n, Y = H.shape[0], jnp.asarray(problem.Y, H.dtype)
     if problem.bias:
@@ -90,7 +90,7 @@ def dual(problem: Isolated, H: Float[Array, "n K"], *, differentiable: bool = Tr
     if problem.lam > 0:
         G = G + problem.lam * jnp.eye(n, dtype=H.dtype)
     if problem.bias:
-        # 1 is an eigenvector of CHHᵀC with eigenvalue 0; any other value there changes nothing in C(·)⁻¹C.
+        # 1 is an eigenvector of CHHᵀC with eigenvalue 0; another eigenvalue there leaves C(·)⁻¹C unchanged.
         G = G + jnp.trace(G) / n**2
     L = jax.lax.linalg.cholesky(G, symmetrize_input=differentiable)
     B = jax.scipy.linalg.cho_solve((L, True), Y)
@@ -98,12 +98,12 @@ def dual(problem: Isolated, H: Float[Array, "n K"], *, differentiable: bool = Tr
 
 
 def velocity(problem: Isolated, W: Weights) -> Float[Array, "d K"]:
-    r"""What eq. 21 says W does, exact for every λ, σ and bias.
+    r"""Compute Ẇ of eq. 21, exact for every λ, σ and bias.
 
     $$\dot W = X^\top\big((AYY^\top AH)\odot\sigma'(XW)\big) - W = -\tfrac{1}{2\lambda}\nabla\mathcal R(W)$$
 
-    in the unit of time 1/(2λ). With B = AY the middle is B(BᵀH): one factorisation, no inverse, no n×n product but
-    the Gram matrix.
+    in the unit of time 1/(2λ). With B = AY the middle is B(BᵀH): one factorisation, no inverse, and the Gram matrix as
+    the only n×n product.
 
     >>> from firstlight import tasks
     >>> problem = isolate(tasks.group_task("Z5", encoding="summed").split(fraction=0.7), "relu")
@@ -115,13 +115,13 @@ def velocity(problem: Isolated, W: Weights) -> Float[Array, "d K"]:
     H = problem.activation(Z)
     B = dual(problem, H, differentiable=False)
     back = (B @ (B.T @ H)) * problem.activation.derivative(Z)
-    # X itself, by projecting I: XLA's scatter is slower than the dense product it would avoid.
+    # Projecting I gives X itself: XLA's scatter is slower than the dense product that it would avoid.
     X = problem.inputs.project(jnp.eye(W.shape[0], dtype=W.dtype))
     return X.T @ back - W
 
 
 def cost(problem: Isolated, W: Weights) -> Float[Array, ""]:
-    r"""The cost of the isolated layer in units of λ.
+    r"""Compute the cost of the isolated layer in units of λ.
 
     $$\mathcal R/\lambda = \|W\|^2 + \operatorname{tr} Y^\top A Y$$
 
@@ -133,7 +133,7 @@ def cost(problem: Isolated, W: Weights) -> Float[Array, ""]:
 
 
 def output_layer(problem: Isolated, W: Weights) -> tuple[Float[Array, "K M"], Float[Array, " M"]]:
-    """φ(W) = V = HᵀAY, the ridge solution (eq. 16) or at λ = 0 that of least norm, and the bias c (zero without)."""
+    """Return V = φ(W) = HᵀAY, the ridge solution (eq. 16; least norm at λ = 0), and the bias c (zero without bias)."""
     W = jnp.asarray(W)
     H = problem.activation(problem.inputs.project(W))
     V = H.T @ dual(problem, H)
@@ -142,7 +142,7 @@ def output_layer(problem: Isolated, W: Weights) -> tuple[Float[Array, "K M"], Fl
 
 
 def network_outputs(problem: Isolated, W: Weights, inputs: Inputs) -> Float[Array, "m M"]:
-    """The outputs σ(XW)V + c on other inputs, with V and c the best for W on the training rows."""
+    """Return the outputs σ(XW)V + c on other inputs, with V and c optimal for W on the training rows."""
     V, c = output_layer(problem, W)
     return problem.activation(inputs.project(jnp.asarray(W))) @ V + c
 
@@ -158,7 +158,7 @@ class _HalfCost(eqx.Module):
 
 
 def resolved_flow(problem: Isolated, W: ArrayLike, times: Times, **options: Any) -> flow.Flow:
-    """Eq. 21 solved adaptively in float64, where the paper takes Euler steps; `loss` of the result is R/2λ."""
+    """Solve eq. 21 adaptively in float64, where the paper takes Euler steps; `loss` of the result is R/2λ."""
     problem.require_start(W)
     half = _HalfCost(problem)
     return flow.gradient_flow(half, np.asarray(W), times, gradient=half.gradient, **options)

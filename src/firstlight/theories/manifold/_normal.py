@@ -1,4 +1,4 @@
-"""Linear algebra at a point of the zero-loss set: J⁺, tangent and normal parts, without or with the matrix J."""
+"""Linear algebra at a point of the zero-loss set: J⁺, tangent and normal parts, with or without forming J."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,18 +15,22 @@ from firstlight.theories.manifold._zero_loss import Vector, ZeroLossSet
 Method = Literal["auto", "dense", "matrix_free"]
 
 DENSE_ENTRIES = 4_000_000
-"""Up to this many entries of J (32 MB) "auto" forms and factorises it."""
+"""Largest number of entries of J (32 MB) for which "auto" forms and factorises J."""
 
 _TIGHT = 1e-13
 _UNREACHED = 1e-8
-"""Share of a generic vector left unreached from which on J has lost rank: one of m lost dimensions leaves 1/√m."""
+"""Unreached share of a generic vector above which J has lost rank: a lost dimension of m leaves 1/√m."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tangent:
     """The tangent space null J(θ) of the zero-loss set at θ, and the normal space beside it (Lemma B.1).
 
-    `method` is "dense" (a QR factorisation Jᵀ = QR), "matrix_free" (LSMR on products with J) or "auto", by size.
+    **Attributes:**
+
+    - `zero_set`: the equations 𝓕(θ) = y.
+    - `theta`: (P,) the point.
+    - `method`: "dense" (a QR factorisation Jᵀ = QR), "matrix_free" (LSMR on products with J) or "auto", by size.
 
     >>> import jax.numpy as jnp
     >>> at = Tangent(ZeroLossSet(lambda w: jnp.sum(w) - 2.0, np.zeros(2)), np.array([0.0, 2.0]))
@@ -46,17 +50,17 @@ class Tangent:
 
     @property
     def is_dense(self) -> bool:
-        """Whether J is formed."""
+        """Return whether J is formed."""
         small = self.zero_set.constraints * self.zero_set.parameters <= DENSE_ENTRIES
         return self.method == "dense" or (self.method == "auto" and small)
 
     @cached_property
     def singular_values(self) -> Float[np.ndarray, " m"]:
-        """The singular values of J, from the largest; without J two are estimated."""
+        """Return the singular values of J, from the largest; without forming J, two estimates."""
         if self.is_dense:
             return np.linalg.svd(self._factors[1], compute_uv=False)
-        # A generic right-hand side is reached exactly unless J has lost rank; LSMR's own estimates of the Frobenius
-        # norm and of the condition number do not see a lost dimension.
+        # LSMR reaches a generic right-hand side exactly unless J has lost rank; its own estimates of the Frobenius norm
+        # and of the condition number do not show a lost dimension.
         generic = np.random.default_rng(0).standard_normal(self.zero_set.constraints)
         _, _, _, rest, _, norm, condition, _ = scipy.sparse.linalg.lsmr(self._operator, generic, **self._accuracy)
         reached = rest <= _UNREACHED * np.linalg.norm(generic)
@@ -64,49 +68,49 @@ class Tangent:
 
     @property
     def is_singular(self) -> bool:
-        """Whether J loses rank here, so that 𝒵 may be no manifold (Definition 4.2)."""
+        """Return whether J loses rank at θ, so that 𝒵 may be no manifold (Definition 4.2)."""
         values = self.singular_values
         return not values.min() > RANK_TOLERANCE * values.max()
 
     def require_regular(self) -> "Tangent":
-        """This space, unless J is singular."""
+        """Return this space; raise `AssumptionFails` if J is singular."""
         if self.is_dense:
             require_regular(self.singular_values)
         elif self.is_singular:
             raise AssumptionFails(
                 f"no singular points (Assumption 4.7): the Jacobian has lost rank for {self.zero_set.constraints} "
                 "constraints, so the zero-loss set may be no manifold here. Remove repeated samples, or start "
-                "elsewhere; method='dense' tells its rank"
+                "elsewhere; method='dense' gives its rank"
             )
         return self
 
     def jacobian_inverse(self, b: Float[np.ndarray, " m"]) -> Vector:
-        """J⁺b, the least change of θ that changes 𝓕 by b to first order."""
+        """Return J⁺b, the smallest change of θ that changes 𝓕 by b to first order."""
         if self.is_dense:
             Q, R = self._regular_factors
             return Q @ scipy.linalg.solve_triangular(R, b, trans=1)
         return self._solve(self._operator, b)
 
     def multipliers(self, v: Vector) -> Float[np.ndarray, " m"]:
-        """(Jᵀ)⁺v, the u for which Jᵀu is the normal part of v."""
+        """Return (Jᵀ)⁺v, the u for which Jᵀu is the normal part of v."""
         if self.is_dense:
             Q, R = self._regular_factors
             return scipy.linalg.solve_triangular(R, Q.T @ v)
         return self._solve(self._operator.T, v)
 
     def normal(self, v: Vector) -> Vector:
-        """The part of v in the row space of J: J⁺Jv."""
+        """Return the part of v in the row space of J: J⁺Jv."""
         if self.is_dense:
             Q, _ = self._regular_factors
             return Q @ (Q.T @ v)
         return self.jacobian_inverse(self.zero_set.push(self.theta, v))
 
     def tangential(self, v: Vector) -> Vector:
-        """The part of v in the null space of J: (I − J⁺J)v."""
+        """Return the part of v in the null space of J: (I − J⁺J)v."""
         return v - self.normal(v)
 
     def hessian_inverse(self, v: Vector) -> Vector:
-        """(JᵀJ)⁺v = J⁺(J⁺)ᵀv; half the Hessian of the loss on 𝒵 is JᵀJ."""
+        """Return (JᵀJ)⁺v = J⁺(J⁺)ᵀv; half the Hessian of the loss on 𝒵 is JᵀJ."""
         return self.jacobian_inverse(self.multipliers(v))
 
     @cached_property

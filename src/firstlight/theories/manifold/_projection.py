@@ -1,4 +1,4 @@
-"""The nearest point of the zero-loss set, by Newton–Lagrange steps, or damped Gauss–Newton ones from far away."""
+"""The nearest point of the zero-loss set, by Newton–Lagrange steps, and damped Gauss–Newton steps from far away."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +15,7 @@ _ARMIJO = 1e-4
 _SHORTEST = 2.0**-30
 _HIDDEN = 1e4
 _INNER = 1e-4
-"""How far the equations of a Newton step are solved, relative to their right-hand side: its error is squared anyway."""
+"""Relative accuracy of the equations of a Newton step; each step squares the error anyway."""
 
 
 @dataclass(frozen=True)
@@ -24,11 +24,12 @@ class NearestPoint:
 
     **Attributes:**
 
-    - `params`: φ as a PyTree; `theta` (P,) the same flat.
+    - `params`: φ as a PyTree.
+    - `theta`: (P,) φ as a flat vector.
     - `distance`: ‖θ − φ‖.
     - `residual`: ‖𝓕(φ) − y‖.
-    - `tangential`: ‖(I − J⁺J)(θ − φ)‖, which is zero at the nearest point (Proposition B.4).
-    - `iterations`: steps taken.
+    - `tangential`: ‖(I − J⁺J)(θ − φ)‖, zero at the nearest point (Proposition B.4).
+    - `iterations`: number of steps.
     """
 
     params: Any
@@ -60,17 +61,19 @@ def project(
       \varphi \leftarrow \varphi - J^+(\mathcal F(\varphi) - y) + t, \quad
       t \in \operatorname{null} J, \quad B = I + \sum_i \nu_i \nabla^2\mathcal F_i(\varphi)$$
 
-    t minimises the quadratic model with the Hessian B of the Lagrangian, ν being its multipliers; the step is kept if
-    it halves what is left of the two conditions. Otherwise, and where B is not positive along 𝒵, B = I is taken
-    (Gauss–Newton), halved until ½‖φ − θ‖² + μ‖𝓕(φ) − y‖ falls. What is found is a local minimum: from far away
+    t minimises the quadratic model with the Hessian B of the Lagrangian, whose multipliers are ν. The step is accepted
+    if it halves the error of the two conditions. Otherwise, and if B is not positive along 𝒵, the step uses B = I
+    (Gauss–Newton) and is halved until ½‖φ − θ‖² + μ‖𝓕(φ) − y‖ falls. The result is a local minimum: from far away
     another part of 𝒵 may be nearer.
 
     **Arguments:**
 
+    - `zero_set`: the equations 𝓕(θ) = y.
     - `params`: θ, a PyTree like `zero_set.like`, or flat.
-    - `start`: where to begin, θ itself by default.
+    - `start`: the first φ, θ itself by default.
     - `method`: "dense" forms J, "matrix_free" only multiplies by it, "auto" decides by size.
     - `tolerance`: on the residual and on the tangential part of θ − φ, relative to 1 + ‖θ‖.
+    - `max_steps`: number of steps after which `AssumptionFails` is raised.
 
     >>> import jax.numpy as jnp
     >>> hyperbola = ZeroLossSet(lambda w: w[0] * w[1] - 1.0, np.zeros(2))
@@ -82,8 +85,14 @@ def project(
     enough, mu = tolerance * (1 + float(np.linalg.norm(theta))), 0.0
     for iteration in range(max_steps + 1):
         if point.error <= enough:
-            found = zero_set.tree(point.phi), point.phi, float(np.linalg.norm(point.away))
-            return NearestPoint(*found, point.violation, float(np.linalg.norm(point.along)), iteration)
+            return NearestPoint(
+                params=zero_set.tree(point.phi),
+                theta=point.phi,
+                distance=float(np.linalg.norm(point.away)),
+                residual=point.violation,
+                tangential=float(np.linalg.norm(point.along)),
+                iterations=iteration,
+            )
         newton = point.newton_step()
         after = None if newton is None else point.moved(newton)
         if after is None or not after.error <= 0.5 * point.error:
@@ -99,7 +108,7 @@ def project(
 
 
 def distance(zero_set: ZeroLossSet, params: Any, **options: Any) -> float:
-    """dist_𝒵(θ) = inf_{φ ∈ 𝒵} ‖θ − φ‖ (Definition 4.8), with the options of `project`.
+    """Return dist_𝒵(θ) = inf_{φ ∈ 𝒵} ‖θ − φ‖ (Definition 4.8), with the options of `project`.
 
     >>> import jax.numpy as jnp
     >>> line = ZeroLossSet(lambda w: jnp.sum(w) - 2.0, np.zeros(2))
@@ -111,7 +120,7 @@ def distance(zero_set: ZeroLossSet, params: Any, **options: Any) -> float:
 
 @dataclass(frozen=True, eq=False)
 class _Point:
-    """A candidate φ for the projection of θ, and what it lacks."""
+    """A candidate φ for the projection of θ, and the errors of its two conditions."""
 
     zero_set: ZeroLossSet
     theta: Vector
@@ -141,23 +150,23 @@ class _Point:
 
     @cached_property
     def along(self) -> Vector:
-        """The tangential part of θ − φ, where Gauss–Newton goes along 𝒵."""
+        """The tangential part of θ − φ, the Gauss–Newton step along 𝒵."""
         return self.tangent.tangential(self.away)
 
     @cached_property
     def back(self) -> Vector:
-        """The step to 𝒵 across it."""
+        """The normal step to 𝒵."""
         return -self.tangent.jacobian_inverse(self.lacking)
 
     @cached_property
     def error(self) -> float:
-        """What is left of the conditions for a nearest point: zero loss, and θ − φ normal to 𝒵."""
+        """The error of the conditions for a nearest point: zero loss, and θ − φ normal to 𝒵."""
         return max(self.violation, float(np.linalg.norm(self.along)))
 
     def newton_step(self) -> Vector | None:
-        """The Newton–Lagrange step, or none where the quadratic model has no minimum along 𝒵.
+        """Return the Newton–Lagrange step, or None if the quadratic model has no minimum along 𝒵.
 
-        TBTt = T(θ − φ − B·back), T the projector on the tangent space, by conjugate gradients: B is I near 𝒵.
+        Conjugate gradients solve TBTt = T(θ − φ − B·back), T the projector on the tangent space; B is I near 𝒵.
         """
         multipliers = self.tangent.multipliers(self.away)
 
@@ -183,7 +192,7 @@ class _Point:
 
 
 def _length(point: _Point, step: Vector, mu: float) -> float:
-    """The longest of 1, ½, ¼, … that lowers the merit function enough."""
+    """Return the longest of 1, ½, ¼, … that lowers the merit function enough."""
 
     def merit(at: _Point) -> float:
         return 0.5 * float(at.away @ at.away) + mu * at.violation

@@ -1,4 +1,4 @@
-"""What an embedding has become: circles, their planes, and the hidden units they use (Section 7.4.2)."""
+"""The structure of a trained embedding: circles, their planes, and the hidden units they use (Section 7.4.2)."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ Embedding = Float[np.ndarray, "p K"]
 
 
 def fourier_features(E: Embedding) -> Complex[np.ndarray, "f K"]:
-    r"""The Fourier features of an embedding of Z_p, for frequencies k = 1, …, ⌊(p − 1)/2⌋.
+    r"""Compute the Fourier features of an embedding of Z_p, for frequencies k = 1, …, ⌊(p − 1)/2⌋.
 
     $$F_k = \frac1p \sum_j e^{-2\pi i jk/p} E_j$$
 
@@ -40,20 +40,24 @@ class EmbeddingFeatures:
 
     @property
     def rows(self) -> Float[np.ndarray, "r K"]:
-        """All blocks, one above the other."""
+        """All blocks, stacked."""
         return np.concatenate(self.blocks)
 
     @property
     def owner(self) -> np.ndarray:
-        """The number of the part that each row belongs to."""
+        """The index of the part to which each row belongs."""
         return np.repeat(np.arange(len(self.blocks)), [len(block) for block in self.blocks])
 
 
 def embedding_features(E: Embedding, group: Group | str | None = None) -> EmbeddingFeatures:
-    """The paper's Re F_k and Im F_k on Z_p (no group given), or the irreps of any group, without the trivial one.
+    """Split an embedding into Re F_k and Im F_k on Z_p (without a group), or into the nontrivial irreps of a group.
 
-    An embedding has one row per group element; of a network with concatenated inputs, take the rows of one factor.
-    Orders and scales agree: on Z_p both give the same circles up to a common factor.
+    On Z_p both give the same circles up to a common factor.
+
+    **Arguments:**
+
+    - `E`: (p, K), one row per group element; of a network with concatenated inputs, the rows of one factor.
+    - `group`: a group, its name, or None for Z_p.
 
     >>> E = np.random.default_rng(0).standard_normal((6, 8))
     >>> embedding_features(E, "S3").labels, [block.shape for block in embedding_features(E, "S3").blocks]
@@ -70,27 +74,27 @@ def embedding_features(E: Embedding, group: Group | str | None = None) -> Embedd
     return EmbeddingFeatures(tuple(part.label for part in parts), blocks)
 
 
-def aspect_ratio(found: EmbeddingFeatures) -> Float[np.ndarray, " f"]:
-    """The shortest over the longest axis of each part's ellipsoid: 1 for a circle, whatever its phase.
+def aspect_ratio(features: EmbeddingFeatures) -> Float[np.ndarray, " f"]:
+    """Return the shortest over the longest axis of each part's ellipsoid: 1 for a circle of any phase.
 
-    It needs no basis, unlike ‖Re F_k‖/‖Im F_k‖, which is also 1 for a line at 45°.
+    The ratio needs no basis, unlike ‖Re F_k‖/‖Im F_k‖, which is also 1 for a line at 45°.
 
     >>> line = EmbeddingFeatures(("1",), (np.array([[1.0, 1.0], [1.0, 1.0]]),))
     >>> aspect_ratio(line).round(12).tolist()
     [0.0]
     """
-    values = [np.linalg.svd(block, compute_uv=False) for block in found.blocks]
+    values = [np.linalg.svd(block, compute_uv=False) for block in features.blocks]
     return np.array([s[-1] / s[0] if s[0] > 0 else np.nan for s in values])
 
 
-def cosines(found: EmbeddingFeatures) -> Float[np.ndarray, "r r"]:
-    """The cosine of every pair of feature rows (Figure 4, bottom left); NaN for rows that are zero."""
-    return _cosines(found.rows)
+def cosines(features: EmbeddingFeatures) -> Float[np.ndarray, "r r"]:
+    """Return the cosine of every pair of feature rows (Figure 4, bottom left); NaN for zero rows."""
+    return _cosines(features.rows)
 
 
-def unit_similarity(found: EmbeddingFeatures) -> Float[np.ndarray, "r r"]:
-    """The cosine of the absolute values of every pair of rows: near 1 where they use the same units (bottom right)."""
-    return _cosines(np.abs(found.rows))
+def unit_similarity(features: EmbeddingFeatures) -> Float[np.ndarray, "r r"]:
+    """Return the cosine of the absolute values of every pair of rows, near 1 for shared units (bottom right)."""
+    return _cosines(np.abs(features.rows))
 
 
 def _cosines(rows: Float[np.ndarray, "r K"]) -> Float[np.ndarray, "r r"]:
@@ -121,33 +125,33 @@ class EmbeddingMeasures:
 
 
 def measure_embedding(E: Embedding, group: Group | str | None = None) -> EmbeddingMeasures:
-    """How far an embedding consists of equal circles in orthogonal planes on units of their own.
+    """Measure how far an embedding consists of equal circles in orthogonal planes on separate units.
 
     Features that are zero have no direction and count only in `spread`.
 
     >>> angle = 2 * np.pi * np.outer(np.arange(5), [1, 2]) / 5
     >>> E = np.concatenate([np.cos(angle), np.sin(angle)], axis=1)
-    >>> found = measure_embedding(E)
-    >>> round(found.aspect, 9), round(abs(found.cosine), 9), abs(round(found.other, 9))
+    >>> measures = measure_embedding(E)
+    >>> round(measures.aspect, 9), round(abs(measures.cosine), 9), abs(round(measures.other, 9))
     (1.0, 0.0, 0.0)
     """
     if not np.isfinite(E).all():
         raise ValueError("the embedding must be finite; it holds NaN or infinities")
-    found = embedding_features(E, group)
-    norms = np.array([np.linalg.norm(block) for block in found.blocks])
-    # Rounding of the transform leaves 1e-16 of what is constant.
+    features = embedding_features(E, group)
+    norms = np.array([np.linalg.norm(block) for block in features.blocks])
+    # The transform of a constant embedding is zero only up to rounding, 1e-16.
     if norms.max() <= 1e-12 * np.linalg.norm(E):
         raise ValueError("every feature of the embedding is zero: its rows are all the same, so there is no circle")
-    same_part = found.owner[:, None] == found.owner
+    same_part = features.owner[:, None] == features.owner
     different = ~np.eye(len(same_part), dtype=bool)
-    similarity = unit_similarity(found)
-    planes = all(len(block) == 2 for block in found.blocks)
-    ratios = [_log_ratio(block) for block in found.blocks if np.linalg.norm(block, axis=1).all()]
+    similarity = unit_similarity(features)
+    planes = all(len(block) == 2 for block in features.blocks)
+    ratios = [_log_ratio(block) for block in features.blocks if np.linalg.norm(block, axis=1).all()]
     return EmbeddingMeasures(
         log_ratio=_mean(np.array(ratios)) if planes else float("nan"),
-        aspect=_mean(aspect_ratio(found)),
+        aspect=_mean(aspect_ratio(features)),
         spread=float(norms.std() / norms.mean()),
-        cosine=_mean(np.abs(cosines(found)[different])),
+        cosine=_mean(np.abs(cosines(features)[different])),
         same=_mean(similarity[same_part & different]),
         other=_mean(similarity[~same_part]),
     )

@@ -20,7 +20,7 @@ from firstlight.theories.manifold._isolated import Isolated, isolate, output_lay
 Status = Literal["finished", "singular", "diverged"]
 
 GROWN = 1e3
-"""How many times its first norm W has when it counts as diverged; the flow itself only loses norm, but for rounding."""
+"""Factor over its first norm at which W counts as diverged; the flow itself never gains norm, up to rounding."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,9 @@ class Simulation:
     **Attributes:**
 
     - `frame`: one row per recorded step: step, train_error (largest), test_accuracy, norm_W and norm_V (squared).
-    - `W`: (d, K) the last embedding that is finite; `snapshots` those at the steps asked for.
-    - `status`: "finished"; "diverged" where Euler's steps, too long, made W grow out of all bounds; "singular" where
+    - `W`: (d, K) the last finite embedding.
+    - `snapshots`: the embeddings at the requested steps.
+    - `status`: "finished"; "diverged" if Euler's steps were too long and W grew by more than `GROWN`; "singular" if
       HHᵀ lost its rank, in the precision of W, before that.
     """
 
@@ -41,7 +42,7 @@ class Simulation:
     status: Status = "finished"
 
     def first(self, accuracy: float = 1.0) -> int | None:
-        """The first recorded step with at least this test accuracy."""
+        """Return the first recorded step with at least this test accuracy, or None."""
         # A mean of ones in single precision may fall short of one.
         reached = np.flatnonzero(self.frame["test_accuracy"] >= accuracy - 1e-5)
         return int(self.frame["step"].to_numpy()[reached[0]]) if len(reached) else None
@@ -54,7 +55,7 @@ class Simulation:
 
 
 def embedding(seed: int, inputs: int, width: int, deviation: float | None = None) -> Float[np.ndarray, "p K"]:
-    """E (p, K) with normal entries; the paper's N(0, p^{−1/2}) is read as variance 1/p unless a deviation is given.
+    """Draw E (p, K) with normal entries of variance 1/p, the paper's N(0, p^{−1/2}), or of a given deviation.
 
     >>> round(float(embedding(0, 37, 512).std() * 37**0.5), 1)
     1.0
@@ -76,14 +77,18 @@ def simulate(
     bias: bool = False,
     progress: Callable[[float], None] = lambda fraction: None,
 ) -> Simulation:
-    r"""Run W ← W + η(Xᵀ((AYYᵀAH) ∘ σ′(XW)) − W) and watch the test rows (Section 7.3).
+    r"""Run W ← W + η(Xᵀ((AYYᵀAH) ∘ σ′(XW)) − W) and evaluate the test rows (Section 7.3).
 
     **Arguments:**
 
-    - `split`: training rows drive W, test rows are only looked at.
-    - `W`: (d, K) the start, in the precision to compute in; float32 is enough for the pictures.
-    - `eta`, `steps`: η and T. `every`: recorded steps; `snapshots`: steps whose W is kept.
+    - `split`: training rows drive W, test rows are only evaluated.
+    - `W`: (d, K) the start, in the precision of the computation; float32 is enough for the figures.
+    - `sigma`: σ, by name.
+    - `eta`, `steps`: η and T.
+    - `every`: distance between recorded steps.
+    - `snapshots`: steps at which W is stored.
     - `lam`, `bias`: as in `Isolated`.
+    - `progress`: callback that receives the finished fraction.
 
     >>> from firstlight import tasks
     >>> split = tasks.group_task("Z5", encoding="summed").split(fraction=0.8)
@@ -93,26 +98,26 @@ def simulate(
     problem = isolate(split, sigma, lam=lam, bias=bias)
     _require(problem, W, eta, steps, every, snapshots)
     problem.require_start(W)
-    # LAPACK's threads and XLA's wait for each other: on a busy machine that makes a step fifty times slower.
+    # The threads of LAPACK and XLA wait for each other, which makes a step fifty times slower on a busy machine.
     with one_blas_thread(), jax.enable_x64(np.asarray(W).dtype == np.float64):
         w, at = jnp.asarray(W), 0
         stops = sorted({*range(0, steps, every), steps, *snapshots})
-        rows, kept = [], {}
+        rows, stored = [], {}
         for stop in stops:
             before, w = w, _advance(problem, w, eta, stop - at)
             row = jax.device_get(_observe(problem, w, split.test_inputs, jnp.asarray(split.test_targets)))
             if not np.isfinite([row["norm_W"], row["norm_V"]]).all():
                 last = _last_finite(problem, before, eta, stop - at)
-                return Simulation(_frame(rows), last, kept, _how(last, W))
+                return Simulation(_frame(rows), last, stored, _how(last, W))
             rows.append({"step": stop, **row})
-            kept |= {stop: np.asarray(w)} if stop in snapshots else {}
+            stored |= {stop: np.asarray(w)} if stop in snapshots else {}
             at = stop
             progress(stop / steps)
-        return Simulation(_frame(rows), np.asarray(w), kept)
+        return Simulation(_frame(rows), np.asarray(w), stored)
 
 
 def _require(problem: Isolated, W: ArrayLike, eta: float, steps: int, every: int, snapshots: Sequence[int]) -> None:
-    """Refuse what no run can start from, by name."""
+    """Raise an error that names the argument from which no run can start."""
     start, d = np.asarray(W), problem.inputs.dim
     if start.ndim != 2 or start.shape[0] != d:
         raise ValueError(f"W must be ({d}, K), one row per input of this split, got {start.shape}")
@@ -130,7 +135,7 @@ def _require(problem: Isolated, W: ArrayLike, eta: float, steps: int, every: int
 
 
 def _last_finite(problem: Isolated, W: Array, eta: float, count: int) -> Float[np.ndarray, "d K"]:
-    """The last finite W on the way that `_advance` went."""
+    """Return the last finite W along the steps of `_advance`."""
     for _ in range(count):
         after = _advance(problem, W, eta, 1)
         if not bool(jnp.isfinite(after).all()):
@@ -140,7 +145,7 @@ def _last_finite(problem: Isolated, W: Array, eta: float, count: int) -> Float[n
 
 
 def _how(last: np.ndarray, first: ArrayLike) -> Status:
-    # Scaled first: squares of what has diverged overflow.
+    # Scale first: squares of diverged weights overflow.
     size = np.abs(last).max()
     grown = size * np.linalg.norm(last / size) if size else 0.0
     return "diverged" if grown > GROWN * np.linalg.norm(np.asarray(first)) else "singular"

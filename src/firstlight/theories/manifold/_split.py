@@ -26,11 +26,11 @@ Inner = Callable[[Any], Any]
 
 
 def isolated_value_and_grad(loss: Loss, inner: Inner, theta_1: Any) -> tuple[Array, Any]:
-    r"""𝓡(θ₁) = min_{θ₂} 𝓛_λ(θ₁, θ₂) and its gradient, by the envelope theorem.
+    r"""Compute 𝓡(θ₁) = min_{θ₂} 𝓛_λ(θ₁, θ₂) and its gradient, by the envelope theorem.
 
     $$\nabla\mathcal R(\theta_1) = \nabla_{\theta_1}\mathcal L_\lambda(\theta_1, \varphi(\theta_1))$$
 
-    (Theorem 5.1): φ itself is never differentiated. Where `inner` finds only a stationary point, 𝓡 is the loss there.
+    (Theorem 5.1): φ itself is never differentiated. If `inner` finds only a stationary point, 𝓡 is the loss there.
 
     >>> loss = lambda a, b: (a * b - 1.0) ** 2 + 0.1 * (a**2 + b**2)
     >>> value, slope = isolated_value_and_grad(loss, lambda a: a / (a**2 + 0.1), jnp.float32(1.0))
@@ -42,7 +42,7 @@ def isolated_value_and_grad(loss: Loss, inner: Inner, theta_1: Any) -> tuple[Arr
 
 
 def isolated_flow(loss: Loss, inner: Inner, theta_1: Any, times: Times, **options: Any) -> flow.Flow:
-    """The gradient flow of 𝓡 from θ₁ (eq. 12), in float64; `loss` of the result is 𝓡."""
+    """Follow the gradient flow of 𝓡 from θ₁ (eq. 12), in float64; `loss` of the result is 𝓡."""
     cost = _Envelope(loss, inner)
     return flow.gradient_flow(cost, theta_1, times, gradient=cost.gradient, **options)
 
@@ -75,7 +75,7 @@ def ridge_inner(features: Callable[[Any], Float[Array, "n K"]], Y: ArrayLike, la
 
 
 def descent_inner(loss: Loss, start: Any, *, tolerance: float = 1e-9, max_steps: int = 2000) -> Inner:
-    """An inner solver for anything smooth: BFGS from `start`; what it finds is the minimum of that valley.
+    """Return an inner solver for any smooth loss: BFGS from `start`, which finds a local minimum.
 
     >>> loss = lambda a, b: (a * b - 1.0) ** 2 + 0.1 * (a**2 + b**2)
     >>> inner = descent_inner(loss, jnp.float32(0.5), tolerance=1e-5)
@@ -93,7 +93,7 @@ def descent_inner(loss: Loss, start: Any, *, tolerance: float = 1e-9, max_steps:
 
 
 def deep_features(model: Deep, inputs: Inputs) -> tuple[Any, Callable[[Any], Float[Array, "n K"]]]:
-    """θ₁ = every weight below the last layer of a deep network, and H(θ₁), what the last layer sees.
+    """Return θ₁, every weight below the last layer of a deep network, and the function H(θ₁) of its features.
 
     >>> from firstlight import tasks
     >>> model = Deep.init(jax.random.key(0), inputs=6, widths=(8, 8), outputs=3)

@@ -1,4 +1,4 @@
-"""The toy models of Figures 1 to 3, and what can be solved of them in closed form.
+"""The toy models of Figures 1 to 3, and their closed-form solutions.
 
 A start is a row; all rows, each with its own λ, are integrated as one flow.
 """
@@ -17,7 +17,7 @@ from firstlight.theories.manifold._assumptions import require_decay
 from firstlight.theories.manifold._zero_loss import ZeroLossSet
 
 Starts = Float[np.ndarray, "r k"]
-Path = Float[np.ndarray, "t k"]
+ToyPath = Float[np.ndarray, "t k"]
 
 LEAK = 0.1
 """Slope of the leaky ReLU for negative arguments (Figure 3, right)."""
@@ -25,7 +25,7 @@ LEAK = 0.1
 
 @dataclass(frozen=True)
 class Toy:
-    """One sample and a handful of weights: residual(w) = f(w) − y, and the starts that are drawn.
+    """One sample and a few weights: residual(w) = f(w) − y, and the starts of the figure.
 
     >>> sorted(TOYS)
     ['addition', 'cross', 'hyperbola', 'leaky addition', 'three numbers']
@@ -37,7 +37,7 @@ class Toy:
 
     @property
     def zero_set(self) -> ZeroLossSet:
-        """Where the residual vanishes."""
+        """The set on which the residual vanishes."""
         return ZeroLossSet(self.residual, np.zeros(len(self.starts[0])))
 
 
@@ -83,14 +83,14 @@ class _Rows(eqx.Module):
 def toy_flow(
     toy: Toy, lam: Float[np.ndarray, " r"], times: Float[np.ndarray, " t"], starts: Starts | None = None
 ) -> Float[np.ndarray, "t r k"]:
-    """Each start's trajectory under 𝓛 + λ‖w‖², λ given per start, by the adaptive solver."""
+    """Integrate each start's trajectory under 𝓛 + λ‖w‖², with λ per start, by the adaptive solver."""
     return toy_flows([(toy, lam, np.asarray(toy.starts if starts is None else starts, np.float64))], times)[0]
 
 
 def toy_flows(
     cases: Sequence[tuple[Toy, Float[np.ndarray, " _"], Float[np.ndarray, "_ _"]]], times: Float[np.ndarray, " t"]
 ) -> list[Float[np.ndarray, "t _ _"]]:
-    """The trajectories of several toys as one flow, which compiles one program: (toy, λ per start, starts) each."""
+    """Integrate several toys, each (toy, λ per start, starts), as one flow, which compiles one program."""
     for value in np.concatenate([lam for _, lam, _ in cases]):
         require_decay(float(value))
     decay = np.concatenate([np.repeat(lam, w.shape[1]) for _, lam, w in cases])
@@ -99,8 +99,8 @@ def toy_flows(
     return rows.parts(flow.gradient_flow(rows, start, times, rtol=1e-11, atol=1e-13).params)
 
 
-def addition(w: Float[np.ndarray, " k"], lam: float, times: Float[np.ndarray, " t"]) -> Path:
-    r"""Figures 1 and 2 in closed form: f = Σwᵢxᵢ fits the one sample 1 + … + 1 = k.
+def addition(w: Float[np.ndarray, " k"], lam: float, times: Float[np.ndarray, " t"]) -> ToyPath:
+    r"""Solve Figures 1 and 2 in closed form: f = Σwᵢxᵢ fits the one sample 1 + … + 1 = k.
 
     $$\sum_i w_i = s_\infty + (s_0 - s_\infty)e^{-2(k+\lambda)t}, \quad s_\infty = \frac{k^2}{k+\lambda}, \qquad
       w_i - \bar w = (w_i(0) - \bar w(0))\,e^{-2\lambda t}$$
@@ -115,7 +115,7 @@ def addition(w: Float[np.ndarray, " k"], lam: float, times: Float[np.ndarray, " 
 
 
 def train_floor(k: int, lam: float) -> float:
-    """The training loss at which addition of k numbers ends: (k − s∞)² = (kλ/(k + λ))².
+    """Return the final training loss of the addition of k numbers: (k − s∞)² = (kλ/(k + λ))².
 
     >>> round(train_floor(2, 0.2), 6) == round(4 * (0.2 / 2.2) ** 2, 6)
     True
@@ -123,8 +123,8 @@ def train_floor(k: int, lam: float) -> float:
     return (k * lam / (k + lam)) ** 2
 
 
-def leaky_addition(w: Float[np.ndarray, " k"], lam: float, times: Float[np.ndarray, " t"]) -> Path:
-    """Figure 3 (right) in closed form: as `addition`, with a slower stretch while Σw < 0, where f has slope LEAK."""
+def leaky_addition(w: Float[np.ndarray, " k"], lam: float, times: Float[np.ndarray, " t"]) -> ToyPath:
+    """Solve Figure 3 (right) in closed form: as `addition`, but slower while Σw < 0, where f has slope LEAK."""
     k, s0 = len(w), float(w.sum())
     # Below the kink ds/dt = −2k·LEAK(LEAK·s − 2) − 2λs.
     rate, target = 2 * (k * LEAK**2 + lam), 2 * k * LEAK / (k * LEAK**2 + lam)
@@ -137,7 +137,7 @@ def leaky_addition(w: Float[np.ndarray, " k"], lam: float, times: Float[np.ndarr
 
 
 def hyperbola(w: Float[np.ndarray, " 2"], tau: Float[np.ndarray, " t"]) -> Float[np.ndarray, "t 2"]:
-    """The norm-minimising flow on w₁w₂ = 1 in closed form: w₁² − w₂² decays as e^{−4τ}, τ = λt.
+    """Solve the norm-minimising flow on w₁w₂ = 1 in closed form: w₁² − w₂² decays as e^{−4τ}, τ = λt.
 
     >>> hyperbola(np.array([2.0, 0.5]), np.array([0.0, 9.0])).round(6)
     array([[2. , 0.5],
@@ -146,7 +146,7 @@ def hyperbola(w: Float[np.ndarray, " 2"], tau: Float[np.ndarray, " t"]) -> Float
     if not np.isclose(w[0] * w[1], 1.0, rtol=1e-9, atol=0.0):
         raise ValueError(f"the closed form is for starts on w₁w₂ = 1, got w₁w₂ = {w[0] * w[1]:.6g}; project it first")
     u = (w[0] ** 2 - w[1] ** 2) * np.exp(-4 * tau)
-    # Of the two squares the larger is computed and the other is its inverse, which keeps all digits.
+    # The smaller square is the inverse of the larger one, which preserves all digits.
     larger = np.sqrt((np.abs(u) + np.sqrt(u**2 + 4)) / 2)
     ordered = np.stack([larger, 1 / larger], axis=1) * np.sign(w[0])
     return ordered if w[0] ** 2 >= w[1] ** 2 else ordered[:, ::-1]

@@ -1,4 +1,4 @@
-"""Training with two learning rates, of which the isolated dynamics are the limit."""
+"""Training with two learning rates; the isolated dynamics are its limit."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ Layers = dict[str, Any]
 
 
 class _Training(eqx.Module):
-    """𝓛_λ/2λ of both layers, in whose clock eq. 21 is written."""
+    """𝓛_λ/2λ of both layers, whose gradient flow has the time unit of eq. 21."""
 
     problem: Isolated
 
@@ -37,7 +37,7 @@ class _Training(eqx.Module):
 
 
 def best_layers(problem: Isolated, W: ArrayLike) -> Layers:
-    """Both layers with the second at its optimum φ(W), in float64: where two-rate training begins."""
+    """Return both layers with the second at its optimum φ(W), in float64: the start of two-rate training."""
     with jax.enable_x64(True):
         V, c = eqx.filter_jit(output_layer)(problem, jnp.asarray(np.asarray(W, np.float64)))
         layers = {"W": np.asarray(W, np.float64), "V": np.asarray(V)}
@@ -59,9 +59,18 @@ def two_rate_flow(
 
     $$\dot W = -\nabla_W\mathcal L_\lambda/2\lambda, \qquad \dot V = -\rho\,\nabla_V\mathcal L_\lambda/2\lambda$$
 
-    As ρ → ∞ this becomes eq. 21; at ρ = 1 it is ordinary training, which eq. 21 is not. The clock is that of
-    `velocity`. Large ratios are stiff: the default is Radau's implicit method with the exact Hessian, for up to a few
-    hundred parameters and a list of times; the other solvers and options are those of `flow.gradient_flow`.
+    As ρ → ∞ this becomes eq. 21; at ρ = 1 it is ordinary training, which eq. 21 is not. The time unit is that of
+    `velocity`. Large ratios are stiff, so the default is Radau's implicit method with the exact Hessian, for up to a
+    few hundred parameters and a list of times.
+
+    **Arguments:**
+
+    - `problem`: inputs, targets and λ > 0.
+    - `layers`: the start, {"W": (d, K), "V": (K, M)} and, with an output bias, {"c": (M,)}.
+    - `ratio`: ρ > 0.
+    - `times`: at which the flow is returned.
+    - `solver`: "radau", or a solver of `flow.gradient_flow`.
+    - `rtol`, `atol`, `options`: as in `flow.gradient_flow`.
 
     >>> from firstlight import tasks
     >>> from firstlight.theories.manifold._isolated import isolate
@@ -85,14 +94,14 @@ def _radau(
 ) -> flow.Flow:
     if times.ndim != 1 or times.size < 2:
         raise ValueError(f"solver 'radau' needs a list of at least two times, got {times}; use another solver")
-    # LAPACK's threads and XLA's wait for each other on matrices this small.
+    # The threads of LAPACK and XLA wait for each other on matrices this small.
     with one_blas_thread(), jax.enable_x64(True):
         layers = {name: np.asarray(layers[name], np.float64) for name in rates}
         start, tree = ravel_pytree(layers)
         speed = np.concatenate([np.full(layers[name].size, rates[name]) for name in sorted(rates)])
         value = jax.jit(lambda flat: loss(tree(flat)))
         slope, hessian = jax.jit(jax.grad(value)), jax.jit(jax.hessian(value))
-        found = solve_ivp(
+        solution = solve_ivp(
             lambda _, flat: -speed * np.asarray(slope(flat)),
             (times[0], times[-1]),
             np.asarray(start),
@@ -102,7 +111,7 @@ def _radau(
             rtol=rtol,
             atol=atol,
         )
-        params = jax.tree.map(np.asarray, jax.vmap(tree)(jnp.asarray(found.y.T)))
-        losses = np.array([float(value(flat)) for flat in found.y.T])
-    status = "finished" if found.status == 0 else "diverged"
-    return flow.Flow(found.t, params, losses, status, None, int(found.njev), dict.fromkeys(params))
+        params = jax.tree.map(np.asarray, jax.vmap(tree)(jnp.asarray(solution.y.T)))
+        losses = np.array([float(value(flat)) for flat in solution.y.T])
+    status = "finished" if solution.status == 0 else "diverged"
+    return flow.Flow(solution.t, params, losses, status, None, int(solution.njev), dict.fromkeys(params))

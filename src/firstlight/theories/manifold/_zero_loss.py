@@ -19,11 +19,11 @@ from firstlight.theories.manifold._assumptions import require_parameters
 
 Vector = Float[np.ndarray, " P"]
 Times = ArrayLike | Sequence[float]
-"""The last time of a flow, or increasing times at which it is kept."""
+"""The last time of a flow, or increasing times at which it is returned."""
 
 
 class Equations(eqx.Module):
-    """𝓕(θ) − y as a traceable function of the flat θ; sets of one kind and size share what is compiled for them."""
+    """𝓕(θ) − y as a traceable function of the flat θ; sets of the same kind and size share compiled programs."""
 
     residual: Callable[[Any], Array]
     static: Any
@@ -38,7 +38,7 @@ class Equations(eqx.Module):
 
 
 class _Fit(eqx.Module):
-    """What a model's outputs lack of the targets."""
+    """A model's outputs minus the targets."""
 
     inputs: Inputs
     targets: Targets
@@ -54,8 +54,8 @@ class ZeroLossSet:
 
     $$\mathcal Z = \{\theta : \mathcal F(\theta) = y\}, \qquad J = \nabla\mathcal F(\theta) \in \mathbb R^{m \times P}$$
 
-    (Definition 4.1). Everything is evaluated in float64 on the flat vector θ (P,); `vector` and `tree` go between it
-    and the PyTree.
+    (Definition 4.1). Everything is evaluated in float64 on the flat vector θ (P,); `vector` and `tree` convert from and
+    to the PyTree.
 
     **Attributes:**
 
@@ -76,7 +76,7 @@ class ZeroLossSet:
 
     @classmethod
     def of(cls, model: Any, inputs: Inputs, targets: Targets) -> "ZeroLossSet":
-        """The set on which `model` (of `firstlight.models`) fits `targets`, classes (n,) or values (n, M), exactly.
+        """Return the set on which a `firstlight.models` network fits `targets`, classes (n,) or values (n, M), exactly.
 
         >>> import jax
         >>> from firstlight import models, tasks
@@ -89,7 +89,7 @@ class ZeroLossSet:
 
     @classmethod
     def level(cls, loss: Callable[[Any], Array], level: float, like: Any) -> "ZeroLossSet":
-        """The set {θ : ℓ(θ) = level} of a loss that is never zero, such as cross-entropy: one constraint, in log ℓ.
+        """Return the set {θ : ℓ(θ) = level} of a loss that is never zero, as cross-entropy: one constraint, in log ℓ.
 
         >>> import jax.numpy as jnp
         >>> round_set = ZeroLossSet.level(lambda w: jnp.sum(w**2), 4.0, np.ones(3))
@@ -113,7 +113,7 @@ class ZeroLossSet:
             return int(eqx.filter_eval_shape(self.equations, flat).shape[0])
 
     def vector(self, params: Any) -> Vector:
-        """θ (P,) from a PyTree of the structure and shapes of `like`, or from θ itself.
+        """Return θ (P,) from a PyTree with the structure and shapes of `like`, or from θ itself.
 
         >>> zero_set = ZeroLossSet(lambda w: w["a"].sum() + w["b"].sum(), {"a": np.zeros((2, 3)), "b": np.zeros(1)})
         >>> zero_set.vector({"a": np.zeros((3, 2)), "b": np.zeros(1)})
@@ -126,14 +126,14 @@ class ZeroLossSet:
         leaves, structure = jax.tree.flatten(eqx.filter(params, eqx.is_inexact_array_like))
         expected = self.equations
         if [np.shape(leaf) for leaf in leaves] != list(expected.shapes):
-            wanted, got = (", ".join(map(str, found)) for found in (expected.shapes, map(np.shape, leaves)))
+            wanted, got = (", ".join(map(str, shapes)) for shapes in (expected.shapes, map(np.shape, leaves)))
             raise ValueError(f"params must have the shapes of `like`, {wanted}, got {got or 'no arrays of floats'}")
         if structure != expected.structure:
             raise ValueError(f"params must have the structure of `like`, {expected.structure}, got {structure}")
         return np.concatenate([np.ravel(np.asarray(leaf, np.float64)) for leaf in leaves])
 
     def tree(self, theta: Float[np.ndarray, " P"]) -> Any:
-        """The PyTree of θ, with NumPy leaves in float64."""
+        """Return the PyTree of θ, with NumPy leaves in float64."""
         arrays, static = self._parts
         leaves, structure = jax.tree.flatten(arrays)
         ends = np.cumsum([np.size(leaf) for leaf in leaves])[:-1]
@@ -148,27 +148,27 @@ class ZeroLossSet:
         return Equations(self.residual, static, structure, tuple(np.shape(leaf) for leaf in leaves))
 
     def evaluate(self, theta: Vector) -> Float[np.ndarray, " m"]:
-        """𝓕(θ) − y."""
+        """Return 𝓕(θ) − y."""
         return self._run("value", theta)
 
     def jacobian(self, theta: Vector) -> Float[np.ndarray, "m P"]:
-        """J(θ), as a matrix."""
+        """Return J(θ), as a matrix."""
         return self._run("jacobian", theta)
 
     def push(self, theta: Vector, v: Vector) -> Float[np.ndarray, " m"]:
-        """Jv without forming J."""
+        """Return Jv without forming J."""
         return self._run("push", theta, v)
 
     def pull(self, theta: Vector, u: Float[np.ndarray, " m"]) -> Vector:
-        """Jᵀu without forming J."""
+        """Return Jᵀu without forming J."""
         return self._run("pull", theta, u)
 
     def bend(self, theta: Vector, u: Float[np.ndarray, " m"], v: Vector) -> Vector:
-        """(Σᵢ uᵢ ∇²𝓕ᵢ)v, how Jᵀu turns along v."""
+        """Return (Σᵢ uᵢ ∇²𝓕ᵢ)v, the derivative of Jᵀu along v."""
         return self._run("bend", theta, u, v)
 
     def gradient(self, theta: Vector) -> Vector:
-        """∇𝓛 = 2Jᵀ(𝓕 − y) of the sum of squares."""
+        """Return ∇𝓛 = 2Jᵀ(𝓕 − y) of the sum of squares."""
         return 2 * self.pull(theta, self.evaluate(theta))
 
     def __repr__(self) -> str:
