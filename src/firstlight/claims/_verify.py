@@ -28,9 +28,9 @@ class Moment:
 
 
 def verify(claim: Claim, setting: Setting) -> tuple[ClaimRecord, tuple[FigureData, ...]]:
-    """Run one check and write down what came of it; the figures are those whose digests the record names.
+    """Run the check of a claim; return its record and its figures.
 
-    A need that is not met, or an exception, gives `inconclusive` with the reason; `raised` tells them apart.
+    An unmet need gives `inconclusive` with the reason, an exception `inconclusive` with `record.raised`.
 
     >>> from firstlight.claims import find
     >>> record, figures = verify(find(["cogo.lemma-3"])[0], Setting())
