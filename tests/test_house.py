@@ -138,3 +138,15 @@ def test_public_modules_are_the_named_namespaces_only():
             public.add(".".join(parts))
     exempt = ("firstlight.claims.", "firstlight.cli.commands")
     assert {name for name in public if not name.startswith(exempt)} == allowed
+
+
+def test_a_public_name_means_one_thing_in_every_folder():
+    """`predict` is a forecast in two theories; every theory has its `LENSES` and `lemmas`."""
+    homes: dict[str, dict[int, str]] = {}
+    for name in packages():
+        package = importlib.import_module(name)
+        for public in getattr(package, "__all__", ()):
+            homes.setdefault(public, {})[id(getattr(package, public))] = name
+    shared = {public: sorted(names.values()) for public, names in homes.items() if len(names) > 1}
+    exempt = ("LENSES", "lemmas", "predict", "CLAIMS")
+    assert {public: names for public, names in shared.items() if public not in exempt} == {}

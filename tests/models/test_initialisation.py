@@ -7,7 +7,7 @@ import pytest
 import torch
 from scipy import stats
 
-from firstlight.models import INITS, Deep, TwoLayer, draw
+from firstlight.models import INITS, Deep, TwoLayer, draw_weights
 from tests.tolerances import rounding
 
 FAN_IN, FAN_OUT, SEEDS = 50, 40, 8
@@ -21,7 +21,7 @@ LAWS = {
 @pytest.mark.parametrize("init", INITS)
 def test_entries_follow_the_stated_law(init: str):
     keys = jax.random.split(jax.random.key(7), SEEDS)
-    lanes = jax.jit(jax.vmap(lambda key: draw(key, (FAN_IN, FAN_OUT), FAN_IN, init, 0.01)))(keys)
+    lanes = jax.jit(jax.vmap(lambda key: draw_weights(key, (FAN_IN, FAN_OUT), FAN_IN, init, 0.01)))(keys)
     samples = np.asarray(lanes, float) / 0.01
     n, law = samples.size, LAWS[init]
     # Four standard errors of the mean, of the variance and of the correlation between seeds.
@@ -68,7 +68,7 @@ def test_scale_multiplies_everything_and_biases_leave_the_weights_alone():
         )
     plain = TwoLayer.init(key, 4, 5, 3)
     assert plain.b is None
-    assert eqx.tree_equal((plain.W, plain.V), (one.W, one.V))
+    assert eqx.tree_equal((plain.W, plain.V), (unit.W, unit.V))
 
 
 def test_float64_inside_the_context():
@@ -106,10 +106,10 @@ def test_bad_widths_of_a_deep_network(widths, message):
 def test_a_draw_is_what_the_sampler_gives_for_its_shape(init: str):
     """Drawn at once or inside a traced function, whatever length was sampled behind it."""
     key, shape = jax.random.key(5), (130, 40)
-    traced = jax.jit(lambda k: draw(k, shape, 130, init, 0.3))(key)
+    traced = jax.jit(lambda k: draw_weights(k, shape, 130, init, 0.3))(key)
     # The error of a draw is relative to the widest draw: a value near zero is the difference of larger ones.
     error = rounding(np.abs(traced).max(), dtype=np.float32)
-    np.testing.assert_allclose(draw(key, shape, 130, init, 0.3), traced, rtol=0, atol=error)
+    np.testing.assert_allclose(draw_weights(key, shape, 130, init, 0.3), traced, rtol=0, atol=error)
     bound = 1 / np.sqrt(130)
     by_shape = {
         "uniform_fan_in": lambda: jax.random.uniform(key, shape, minval=-bound, maxval=bound),

@@ -12,7 +12,7 @@ the numbers that statements publish and checks apply. `checks/` has a module per
 that listing claims is fast.
 """
 
-from firstlight.claims._claim import SCALES, VERDICTS, Check, Claim, Outcome, Progress, Scale, Setting
+from firstlight.claims._claim import SCALES, VERDICTS, Check, Claim, Outcome, ProgressCallback, Scale, Setting
 from firstlight.claims._needs import DATASETS, EXTRAS, data_directory, extra_is_installed, install_command, missing
 from firstlight.claims._pages import claims_page, errata_page, pages
 from firstlight.claims._registry import PAPERS, Paper, UnknownClaim, all_claims, find, paper_claims
@@ -29,7 +29,7 @@ __all__ = [
     "Moment",
     "Outcome",
     "Paper",
-    "Progress",
+    "ProgressCallback",
     "Scale",
     "Setting",
     "UnknownClaim",

@@ -17,14 +17,14 @@ Scale = Literal["quick", "paper"]
 SCALES: tuple[Scale, ...] = get_args(Scale)
 VERDICTS: tuple[ClaimVerdict, ...] = get_args(ClaimVerdict)
 
-Progress = Callable[[float, str], None]
+ProgressCallback = Callable[[float, str], None]
 """A callback that receives the fraction done, from 0 to 1, and a short note on the current step."""
 
 T = TypeVar("T")
 
 
 def silent(fraction: float, note: str = "") -> None:
-    """Ignore progress: the default `Progress`."""
+    """Ignore progress: the default `ProgressCallback`."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Setting:
     scale: Scale = "quick"
     seeds: tuple[int, ...] = ()
     data: Path | None = None
-    progress: Progress = silent
+    progress: ProgressCallback = silent
     work: Path = Path(".firstlight")
 
     def __post_init__(self) -> None:

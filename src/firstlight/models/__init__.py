@@ -13,10 +13,10 @@ from firstlight.models._activation import Activation, activation, leaky_relu, po
 from firstlight.models._attention import LinearAttention
 from firstlight.models._deep import Deep
 from firstlight.models._diagonal import Diagonal
-from firstlight.models._initialisation import INITS, draw
+from firstlight.models._initialisation import INITS, draw_weights
 from firstlight.models._model import HiddenUnits, Model, TaskSizes
 from firstlight.models._parameters import export_parameters, import_parameters, named_parameters
-from firstlight.models._projection import Projection, project
+from firstlight.models._projection import Projection, preactivations
 from firstlight.models._two_layer import TwoLayer
 
 __all__ = [
@@ -31,12 +31,12 @@ __all__ = [
     "TaskSizes",
     "TwoLayer",
     "activation",
-    "draw",
+    "draw_weights",
     "export_parameters",
     "import_parameters",
     "leaky_relu",
     "named_parameters",
     "poly",
     "power",
-    "project",
+    "preactivations",
 ]

@@ -11,9 +11,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Num, PRNGKeyArray
 
 from firstlight.models._activation import Activation, Elementwise, activation
-from firstlight.models._initialisation import check_sizes, draw, draw_bias
+from firstlight.models._initialisation import check_sizes, draw_bias, draw_weights
 from firstlight.models._model import Model, TaskSizes
-from firstlight.models._projection import Matrix, Projection, project
+from firstlight.models._projection import Matrix, Projection, preactivations
 
 
 def _arrays(values: Sequence[ArrayLike]) -> tuple[Array, ...]:
@@ -86,7 +86,7 @@ class Deep(Model):
         - `widths`: numbers of units of the hidden layers.
         - `outputs`: number of outputs M.
         - `activation`: σ, a name, an elementwise callable or an `Activation`.
-        - `init`: name of the initialisation, see `firstlight.models.draw`.
+        - `init`: name of the initialisation, see `firstlight.models.draw_weights`.
         - `scale`: factor of every drawn number.
         - `residual`: whether hidden layers of equal width have a skip connection.
         - `bias`: whether layers have biases.
@@ -96,7 +96,7 @@ class Deep(Model):
         check_sizes(inputs=inputs, outputs=outputs, **{f"widths[{i}]": w for i, w in enumerate(widths)})
         sizes = list(pairwise((inputs, *widths, outputs)))
         weight_keys, bias_keys = jax.random.split(key, (2, len(sizes)))
-        weights = [draw(k, (m, n), m, init, scale) for k, (m, n) in zip(weight_keys, sizes, strict=True)]
+        weights = [draw_weights(k, (m, n), m, init, scale) for k, (m, n) in zip(weight_keys, sizes, strict=True)]
         biases = None
         if bias:
             biases = [draw_bias(k, n, m, init, scale) for k, (m, n) in zip(bias_keys, sizes, strict=True)]
@@ -138,7 +138,7 @@ class Deep(Model):
 
     def hidden_states(self, inputs: Projection | Matrix) -> tuple[Num[Array, "*n _"], ...]:
         """Return (x₁, …, x_D), the outputs of the hidden layers, from X (n, d) or from the map W ↦ XW."""
-        x = self.activation(self._add_bias(project(inputs, self.weights[0]), 0))
+        x = self.activation(self._add_bias(preactivations(inputs, self.weights[0]), 0))
         states = [x]
         for layer, L in enumerate(self.weights[1:-1], start=1):
             H = self._add_bias(x @ L, layer)
@@ -157,7 +157,7 @@ class Deep(Model):
 
     def __call__(self, X: Matrix) -> Num[Array, "*n M"]:
         """Return Ŷ for X (n, d)."""
-        return self.apply(lambda W: project(X, W))
+        return self.apply(lambda W: preactivations(X, W))
 
     def shifted(self, shifts: Sequence[Any]) -> "Deep":
         """Return the network with `shifts[l]` added to b_l, each of shape (width,) or (n, width)."""

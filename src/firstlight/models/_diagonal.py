@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Num, PRNGKeyArray
 
 from firstlight.models._model import Model, TaskSizes
-from firstlight.models._projection import Matrix, Projection, project
+from firstlight.models._projection import Matrix, Projection, preactivations
 
 
 class Diagonal(Model):
@@ -66,7 +66,7 @@ class Diagonal(Model):
 
     def features(self, inputs: Projection | Matrix) -> Num[Array, "*n d"]:
         """Return X diag(u) (n, d) from X (n, d) or from the map W ↦ XW."""
-        return project(inputs, self.first)
+        return preactivations(inputs, self.first)
 
     @property
     def beta(self) -> Float[Array, " d"]:
@@ -79,7 +79,7 @@ class Diagonal(Model):
 
     def __call__(self, X: Matrix) -> Num[Array, "n 1"]:
         """Return Ŷ = Xβ for X (n, d)."""
-        return self.apply(lambda W: project(X, W))
+        return self.apply(lambda W: preactivations(X, W))
 
     def shifted(self, shifts: Sequence[Any]) -> "Diagonal":
         """Raise ValueError, since a diagonal network has no biases."""

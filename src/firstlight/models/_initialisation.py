@@ -53,7 +53,7 @@ INITS: tuple[str, ...] = tuple(_DRAWS)
 """The names of the initialisations."""
 
 
-def draw(
+def draw_weights(
     key: PRNGKeyArray, shape: tuple[int, ...], fan_in: int, init: str = "uniform_fan_in", scale: float = 1.0
 ) -> Float[Array, "..."]:
     """Draw the weights of a layer and multiply them by `scale`.
@@ -73,7 +73,7 @@ def draw(
     - `scale`: a positive factor.
 
     >>> import jax
-    >>> W = draw(jax.random.key(0), (4, 5), fan_in=4)
+    >>> W = draw_weights(jax.random.key(0), (4, 5), fan_in=4)
     >>> W.shape, bool(abs(W).max() <= 0.5)
     ((4, 5), True)
     """
@@ -90,7 +90,7 @@ def draw_bias(
     >>> draw_bias(jax.random.key(0), 3, fan_in=5, init="normal").tolist()
     [0.0, 0.0, 0.0]
     """
-    return draw(key, (width,), fan_in, init, scale) if init == "uniform_fan_in" else jnp.zeros(width)
+    return draw_weights(key, (width,), fan_in, init, scale) if init == "uniform_fan_in" else jnp.zeros(width)
 
 
 def _check(init: str, scale: float) -> None:

@@ -12,12 +12,12 @@ Projection = Callable[[Array], Array]
 Matrix = Num[Array | np.ndarray, "*n _"]
 
 
-def project(inputs: Projection | Matrix, W: Num[Array, "d K"]) -> Num[Array, "*n K"]:
+def preactivations(inputs: Projection | Matrix, W: Num[Array, "d K"]) -> Num[Array, "*n K"]:
     """Return XW, where `inputs` is either X (n, d) or the map W ↦ XW.
 
     >>> import jax.numpy as jnp
     >>> W = jnp.arange(6.0).reshape(3, 2)
-    >>> project(jnp.eye(3), W).shape, project(lambda W: W[:1], W).shape
+    >>> preactivations(jnp.eye(3), W).shape, preactivations(lambda W: W[:1], W).shape
     ((3, 2), (1, 2))
     """
     if callable(inputs):

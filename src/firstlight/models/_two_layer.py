@@ -10,9 +10,9 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Num, PRNGKeyArray
 
 from firstlight.models._activation import Activation, Elementwise, activation
-from firstlight.models._initialisation import check_sizes, draw, draw_bias
+from firstlight.models._initialisation import check_sizes, draw_bias, draw_weights
 from firstlight.models._model import HiddenUnits, Model, TaskSizes
-from firstlight.models._projection import Matrix, Projection, project
+from firstlight.models._projection import Matrix, Projection, preactivations
 
 
 def _array_or_none(value: ArrayLike | None) -> Array | None:
@@ -81,15 +81,15 @@ class TwoLayer(Model):
         - `width`: number of hidden units K.
         - `outputs`: number of outputs M.
         - `activation`: σ, a name, an elementwise callable or an `Activation`.
-        - `init`: name of the initialisation, see `firstlight.models.draw`.
+        - `init`: name of the initialisation, see `firstlight.models.draw_weights`.
         - `scale`: factor of every drawn number.
         - `bias`: whether layers have biases.
         """
         check_sizes(inputs=inputs, width=width, outputs=outputs)
         keys = jax.random.split(key, 4)
         return cls(
-            W=draw(keys[0], (inputs, width), inputs, init, scale),
-            V=draw(keys[1], (width, outputs), width, init, scale),
+            W=draw_weights(keys[0], (inputs, width), inputs, init, scale),
+            V=draw_weights(keys[1], (width, outputs), width, init, scale),
             b=draw_bias(keys[2], width, inputs, init, scale) if bias else None,
             c=draw_bias(keys[3], outputs, width, init, scale) if bias else None,
             activation=activation,
@@ -135,7 +135,7 @@ class TwoLayer(Model):
 
     def features(self, inputs: Projection | Matrix) -> Num[Array, "*n K"]:
         """Return F = σ(XW + b) (n, K) from X (n, d) or from the map W ↦ XW."""
-        H = project(inputs, self.W)
+        H = preactivations(inputs, self.W)
         return self.activation(H if self.b is None else H + self.b)
 
     def apply(self, project: Projection) -> Num[Array, "*n M"]:
@@ -145,7 +145,7 @@ class TwoLayer(Model):
 
     def __call__(self, X: Matrix) -> Num[Array, "*n M"]:
         """Return Ŷ = σ(XW + b)V + c for X (n, d)."""
-        return self.apply(lambda W: project(X, W))
+        return self.apply(lambda W: preactivations(X, W))
 
     def shifted(self, shifts: Sequence[Any]) -> "TwoLayer":
         """Return the network with the two `shifts` added to b and c, each of shape (width,) or (n, width)."""

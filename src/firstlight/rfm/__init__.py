@@ -19,7 +19,7 @@ from firstlight.rfm._solvers.exact import ExactSolver
 from firstlight.rfm._solvers.kernels import KERNELS, Exponential, Gaussian, Kernel, Laplace, Quadratic, median_bandwidth
 from firstlight.rfm._solvers.leave_one_out import best_ridge, loo_errors
 from firstlight.rfm._solvers.matrices import FeatureMatrices
-from firstlight.rfm._solvers.solution import IllConditionedWarning, NotPositiveDefinite, Solution
+from firstlight.rfm._solvers.solution import IllConditionedWarning, KernelSolution, NotPositiveDefinite
 from firstlight.rfm._updates import UPDATES, normalized, updated
 
 __all__ = [
@@ -33,6 +33,7 @@ __all__ = [
     "IllConditionedWarning",
     "Iterate",
     "Kernel",
+    "KernelSolution",
     "Laplace",
     "NotPositiveDefinite",
     "Quadratic",
@@ -40,7 +41,6 @@ __all__ = [
     "RFMRegressor",
     "Ridge",
     "Rule",
-    "Solution",
     "best_ridge",
     "fixed",
     "iterate",

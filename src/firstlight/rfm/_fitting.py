@@ -14,7 +14,7 @@ from firstlight.rfm._solvers.centres import CentreSolver
 from firstlight.rfm._solvers.exact import ExactSolver
 from firstlight.rfm._solvers.kernels import Kernel, in_range
 from firstlight.rfm._solvers.leave_one_out import best_ridge
-from firstlight.rfm._solvers.solution import NotPositiveDefinite, Solution
+from firstlight.rfm._solvers.solution import KernelSolution, NotPositiveDefinite
 from firstlight.rfm._solvers.threads import threads
 
 SELECTION_ROWS = 5000
@@ -149,7 +149,7 @@ def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, rng, 
 
     searched = settings.ridge is None and len(Z) <= SELECTION_ROWS
 
-    def solve(solver: Solver, iteration: int, last: bool) -> Solution:
+    def solve(solver: Solver, iteration: int, last: bool) -> KernelSolution:
         if searched and isinstance(solver, ExactSolver):
             return best_ridge(solver, plan.ridges[iteration])
         return solver.solve(plan.ridges[iteration], loo=loo and last)
@@ -219,7 +219,7 @@ def _ridge(settings: Settings, *, loo: bool) -> Ridge:
         return fixed(settings.ridge, loo=loo)
     before: dict[str, float] = {}
 
-    def chosen(solver: Any, iteration: int, last: bool) -> Solution:
+    def chosen(solver: Any, iteration: int, last: bool) -> KernelSolution:
         solution = best_ridge(solver, before.get("ridge"))
         before["ridge"] = solution.ridge
         return solution
@@ -227,7 +227,7 @@ def _ridge(settings: Settings, *, loo: bool) -> Ridge:
     return Ridge(chosen)
 
 
-def _left_out(solution: Solution) -> np.ndarray:
+def _left_out(solution: KernelSolution) -> np.ndarray:
     if solution.loo is None:
         raise ValueError("this machine has no leave-one-out predictions; solve it with loo=True")
     return solution.loo

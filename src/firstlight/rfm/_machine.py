@@ -11,7 +11,7 @@ from firstlight.rfm._solvers.centres import CentreSolver
 from firstlight.rfm._solvers.exact import ExactSolver
 from firstlight.rfm._solvers.kernels import Kernel
 from firstlight.rfm._solvers.matrices import FeatureMatrices
-from firstlight.rfm._solvers.solution import Solution
+from firstlight.rfm._solvers.solution import KernelSolution
 from firstlight.rfm._solvers.threads import threads
 from firstlight.rfm._updates import Normalize, Update, normalized, updated
 
@@ -54,7 +54,7 @@ class Iterate:
 
     iteration: int
     M: Metric
-    solution: Solution
+    solution: KernelSolution
     matrices: FeatureMatrices | None = field(default=None, repr=False)
     change: float = float("nan")
 
@@ -69,7 +69,7 @@ class Ridge:
     - `once`: whether each metric is solved only once, so that the solver may overwrite K.
     """
 
-    solve: Callable[[Solver, int, bool], Solution]
+    solve: Callable[[Solver, int, bool], KernelSolution]
     once: bool = False
 
 

@@ -14,7 +14,7 @@ from firstlight.rfm._solvers.exact import predict
 from firstlight.rfm._solvers.kernels import Kernel
 from firstlight.rfm._solvers.matrices import FeatureMatrices, gradient_products, spread
 from firstlight.rfm._solvers.pairs import blocks, slopes, values
-from firstlight.rfm._solvers.solution import NotPositiveDefinite, Solution
+from firstlight.rfm._solvers.solution import KernelSolution, NotPositiveDefinite
 
 _ROWS_TIMES_CENTRES = 1 << 23
 
@@ -30,7 +30,7 @@ class CentreSolver:
     - `kernel`: kernel with its bandwidth.
     - `centres`: (m,) indices of the rows that are centres.
 
-    `Solution.captured` measures the accuracy: the centres miss the fraction 1 − captured of the sum of K(x, x).
+    `KernelSolution.captured` measures the accuracy: the centres miss the fraction 1 − captured of the sum of K(x, x).
 
     >>> from firstlight.rfm._solvers.kernels import Gaussian
     >>> X = np.linspace(-1, 1, 50)[:, None]
@@ -81,7 +81,7 @@ class CentreSolver:
         """The mean of the kernel's diagonal, which sets the scale of a ridge."""
         return float(np.mean(self._self_similarity(slice(None)), dtype=np.float64)) or 1.0
 
-    def solve(self, ridge: float, *, loo: bool = False) -> Solution:
+    def solve(self, ridge: float, *, loo: bool = False) -> KernelSolution:
         """Solve for β at a ridge, for the metric loaded last; a row left out remains a centre."""
         system = np.asfortranarray(self._gram)
         norm = float(np.abs(system).sum(axis=0).max()) + ridge
@@ -106,9 +106,9 @@ class CentreSolver:
         predictions = self.Y - residual / np.maximum(1 - leverage, 1e-6)[:, None] if loo else None
         alpha = self.weights[:, None] * residual / max(ridge, np.finfo(self.X.dtype).tiny)
         condition = float(1 / reciprocal) if reciprocal > 0 else float("inf")
-        return Solution(beta, alpha, float(ridge), predictions, condition, self.captured)
+        return KernelSolution(beta, alpha, float(ridge), predictions, condition, self.captured)
 
-    def matrices(self, solution: Solution, *, agop: bool = True, centred: bool = False) -> FeatureMatrices:
+    def matrices(self, solution: KernelSolution, *, agop: bool = True, centred: bool = False) -> FeatureMatrices:
         r"""Return FACT and AGOP; FACT = M(S(X, C) − ½S(C, C)) is the gradient of the minimal cost in W."""
         radial, beta = self.kernel.radial, solution.beta
         among = slopes(self.kernel, self.C, self.C, self.M)
@@ -127,7 +127,7 @@ class CentreSolver:
             products = products.astype(np.float64)
         return FeatureMatrices((self.M @ total).astype(np.float64), products)
 
-    def predict(self, solution: Solution, Z: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "q c"]:
+    def predict(self, solution: KernelSolution, Z: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "q c"]:
         """Return f at new rows."""
         return predict(self.kernel, Z.astype(self.X.dtype, copy=False), self.C, self.M, solution.beta)
 

@@ -13,7 +13,7 @@ from firstlight.rfm._solvers import lapack
 from firstlight.rfm._solvers.kernels import Kernel
 from firstlight.rfm._solvers.matrices import FeatureMatrices, gradient_products, pair_products, spread
 from firstlight.rfm._solvers.pairs import blocks, mirror, own_slopes, own_values, own_values_and_slopes, values
-from firstlight.rfm._solvers.solution import NotPositiveDefinite, Solution
+from firstlight.rfm._solvers.solution import KernelSolution, NotPositiveDefinite
 from firstlight.rfm._solvers.threads import in_parallel
 
 
@@ -77,7 +77,7 @@ class ExactSolver:
             raise ValueError("the kernel matrix was overwritten; call load(M) first")
         return self._square.astype(np.float64)
 
-    def solve(self, ridge: float, *, loo: bool = False) -> Solution:
+    def solve(self, ridge: float, *, loo: bool = False) -> KernelSolution:
         """Solve for α at a ridge, for the metric loaded last; `loo` adds leave-one-out predictions."""
         if not self._whole:
             if self._once:
@@ -100,9 +100,9 @@ class ExactSolver:
             lapack.invert(factor)
             predictions = self.Y - alpha / self._inverse_diagonal()[:, None]
         condition = float(1 / reciprocal) if reciprocal > 0 else float("inf")
-        return Solution(alpha, alpha, float(ridge), predictions, condition)
+        return KernelSolution(alpha, alpha, float(ridge), predictions, condition)
 
-    def matrices(self, solution: Solution, *, agop: bool = True, centred: bool = False) -> FeatureMatrices:
+    def matrices(self, solution: KernelSolution, *, agop: bool = True, centred: bool = False) -> FeatureMatrices:
         """Return FACT and AGOP of a solution for the metric loaded last; K is overwritten."""
         D, alpha, radial = self._slopes(), solution.alpha, self.kernel.radial
         (n, d), c = self.X.shape, alpha.shape[1]
@@ -120,7 +120,7 @@ class ExactSolver:
         products = pair_products(D, self.X, self.M, alpha, self.weights, radial, centred)
         return FeatureMatrices(fact, products.astype(np.float64))
 
-    def predict(self, solution: Solution, Z: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "q c"]:
+    def predict(self, solution: KernelSolution, Z: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "q c"]:
         """Return f at new rows."""
         return predict(self.kernel, Z.astype(self.X.dtype, copy=False), self.C, self.M, solution.beta)
 

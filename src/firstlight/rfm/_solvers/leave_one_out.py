@@ -7,7 +7,7 @@ from jaxtyping import Float
 
 from firstlight import _canonical as canonical
 from firstlight.rfm._solvers.exact import ExactSolver
-from firstlight.rfm._solvers.solution import NotPositiveDefinite, Solution, mean_squares
+from firstlight.rfm._solvers.solution import KernelSolution, NotPositiveDefinite, mean_squares
 
 RUNGS: tuple[float, ...] = tuple(10.0**k for k in range(-6, 3))
 """Ridges to try, relative to the mean of the kernel's diagonal."""
@@ -41,7 +41,7 @@ def loo_errors(
     return np.einsum("rci,rci,i->r", residuals, residuals, weights) / weights.sum()
 
 
-def best_ridge(solver: ExactSolver, start: float | None = None) -> Solution:
+def best_ridge(solver: ExactSolver, start: float | None = None) -> KernelSolution:
     """Return the solution at the ridge of least leave-one-out error, with its leave-one-out predictions.
 
     `start` is the first ridge to try, such as the best ridge of the previous metric.
@@ -56,7 +56,7 @@ def best_ridge(solver: ExactSolver, start: float | None = None) -> Solution:
     return _descend(solver, ridges, position)
 
 
-def _first_that_solves(solver: ExactSolver, ridges: Sequence[float], position: int) -> Solution:
+def _first_that_solves(solver: ExactSolver, ridges: Sequence[float], position: int) -> KernelSolution:
     for ridge in ridges[position:-1]:
         try:
             return solver.solve(ridge, loo=True)
@@ -65,9 +65,9 @@ def _first_that_solves(solver: ExactSolver, ridges: Sequence[float], position: i
     return solver.solve(ridges[-1], loo=True)
 
 
-def _descend(solver: ExactSolver, ridges: Sequence[float], position: int) -> Solution:
+def _descend(solver: ExactSolver, ridges: Sequence[float], position: int) -> KernelSolution:
     """Move down or up the ridges from `position` while the error falls; in practice it has one minimum."""
-    tried: dict[int, tuple[float, Solution | None]] = {}
+    tried: dict[int, tuple[float, KernelSolution | None]] = {}
 
     def error(rung: int) -> float:
         if not 0 <= rung < len(ridges):

@@ -15,7 +15,7 @@ class IllConditionedWarning(UserWarning):
 
 
 @dataclass(frozen=True)
-class Solution:
+class KernelSolution:
     r"""Coefficients of f(x) = K(x, C)β for one metric and one ridge.
 
     **Arguments:**
