@@ -12,12 +12,12 @@ def test_the_demo_trains_tells_and_writes_a_page(cli, folder):
     done = cli("demo", "--quick", "--out", "page.html")
     assert done.code == exits.OK
     assert "317 of 529 sums a + b mod 23" in done.out
-    assert re.search(r"epoch +100: shown sums 100.0%, other sums", done.out)
+    assert re.search(r"epoch +100: training pairs 100.0%, held-out pairs", done.out)
     story = re.search(r"memorised at epoch (\d+), generalised at epoch (\d+)", done.out)
     assert story
     memorised, generalised = map(int, story.groups())
     assert memorised < 50 < 100 < generalised
-    assert f"after {memorised} epochs, and those it was not after {generalised}" in done.out
+    assert f"training pairs at epoch {memorised}; generalised to the held-out pairs at epoch {generalised}." in done.out
     page = (folder / "page.html").read_text(encoding="utf-8")
     assert "<svg" in page
     assert story[0] in page
@@ -47,7 +47,7 @@ def test_curves_grow_on_a_terminal(monkeypatch, capsys):
             live(moment(step, step / 100, 0.0))
     text = capsys.readouterr().out
     assert "accuracy:" in text
-    assert "epoch 100: shown sums 100.0%, other sums   0.0%" in text
+    assert "epoch 100: training pairs 100.0%, held-out pairs   0.0%" in text
 
 
 def test_an_interrupted_demo_leaves_nothing(cli, folder, monkeypatch):

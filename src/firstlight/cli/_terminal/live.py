@@ -72,4 +72,4 @@ class Live:
         return f"epoch {step:3d}: {accuracies}{left}"
 
 
-_SHOWN = {"train_accuracy": "shown sums", "test_accuracy": "other sums"}
+_SHOWN = {"train_accuracy": "training pairs", "test_accuracy": "held-out pairs"}
