@@ -3,6 +3,7 @@
 import ast
 import importlib
 import pkgutil
+import re
 import shutil
 import subprocess
 import sys
@@ -150,3 +151,27 @@ def test_a_public_name_means_one_thing_in_every_folder():
     shared = {public: sorted(names.values()) for public, names in homes.items() if len(names) > 1}
     exempt = ("LENSES", "lemmas", "predict", "CLAIMS")
     assert {public: names for public, names in shared.items() if public not in exempt} == {}
+
+
+def walks() -> dict[str, list[str]]:
+    """The walks of CONTRIBUTING.md: heading → `file:function` hops."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.partition("## Three walks")[2].partition("\n## ")[0]
+    entries = section.split("\n* **")[1:]
+    return {entry.partition("**")[0]: re.findall(r"`([\w/<>]+\.py:[\w<>]+)`", entry) for entry in entries}
+
+
+@pytest.mark.parametrize(
+    ("walk", "most"), [("A spec (TOML) → page", 25), ("A claim → page", 13), ("A table (CSV) → page", 25)]
+)
+def test_a_walk_is_short_and_every_hop_exists(walk, most):
+    hops = walks()[walk]
+    assert 10 <= len(hops) <= most
+    for hop in hops:
+        file, _, function = hop.partition(":")
+        if "<" in hop:
+            continue
+        tree = ast.parse((SOURCE / "firstlight" / file).read_text(encoding="utf-8"))
+        names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+        imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+        assert function in names | imported, hop

@@ -24,6 +24,7 @@ from firstlight import plots, rfm
 from firstlight.rfm import IllConditionedWarning, Laplace, RFMClassifier, RFMRegressor
 from firstlight.rfm._fitting import systematic_folds
 from firstlight.rfm._tables.table import Scaling, distinct
+from tests.tolerances import rounding
 
 
 def interaction(n=200, d=6, seed=0):
@@ -346,3 +347,13 @@ def test_a_metric_whose_scale_runs_away_is_no_reason_for_a_warning():
         warnings.simplefilter("error", RuntimeWarning)
         model = RFMRegressor(iterations=15, **settings).fit(X, X[:, 0] * X[:, 1])
     assert model.n_iter_ > 3
+
+
+@pytest.mark.parametrize("update", [None, "nfa"])
+def test_without_a_ridge_the_machine_interpolates(update):
+    """A Laplace kernel matrix of distinct rows is positive definite, so a ridge of 0 fits every row."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.normal(size=40)
+    machine = RFMRegressor(update=update, ridge=0.0, early_stopping=None, iterations=2, precision="double").fit(X, y)
+    error = rounding(np.abs(y).max(), terms=len(y)) * machine.condition_
+    np.testing.assert_allclose(machine.predict(X), y, rtol=0, atol=error)
