@@ -11,7 +11,7 @@
 
 from firstlight.flow._checkpoint import CheckpointError, checkpoint_step
 from firstlight.flow._dense import outputs, value_and_grad
-from firstlight.flow._gradient_flow import Flow, gradient_flow
+from firstlight.flow._gradient_flow import Flow, FlowOptions, gradient_flow
 from firstlight.flow._lanes import Lane
 from firstlight.flow._lens import Lens
 from firstlight.flow._objective import accuracy, objective, projected, target_matrix
@@ -33,6 +33,7 @@ __all__ = [
     "CheckpointError",
     "Context",
     "Flow",
+    "FlowOptions",
     "Lane",
     "LaneResult",
     "Lens",

@@ -3,7 +3,7 @@
 import html
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypedDict, get_args
 
 import diffrax
 import equinox as eqx
@@ -74,6 +74,17 @@ class Flow:
     def _repr_html_(self) -> str:
         rows = self.frame.iloc[np.unique(np.linspace(0, len(self.times) - 1, 8).astype(int))]
         return f"<p><b>{html.escape(repr(self))}</b></p>{rows.to_html(index=False, float_format='{:.4g}'.format)}"
+
+
+class FlowOptions(TypedDict, total=False):
+    """The keywords of `gradient_flow` that its callers pass on; the defaults are those of `gradient_flow`."""
+
+    event: Callable[[Any, Array], Array] | None
+    loss_below: float | None
+    solver: FlowSolver | str
+    rtol: float
+    atol: float
+    max_steps: int
 
 
 def gradient_flow(

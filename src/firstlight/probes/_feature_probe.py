@@ -4,8 +4,9 @@ import contextlib
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
+import pandas as pd
 import torch
 from threadpoolctl import threadpool_limits
 
@@ -41,6 +42,21 @@ def unwrapped(model: torch.nn.Module) -> torch.nn.Module:
             model = model.get_submodule("_orig_mod")
         else:
             return model
+
+
+class ProbeOptions(TypedDict, total=False):
+    """The keywords of `FeatureProbe` that `probe` and `Watch` pass on; the defaults are those of `FeatureProbe`."""
+
+    reduction: Reduction
+    outputs: int | Literal["auto", "exact"]
+    backward: bool
+    with_bias: bool
+    rank: int | None
+    splits: Mapping[str, int] | None
+    training: bool
+    alignment: Literal["pearson", "cosine"] | None
+    keep_matrices: bool
+    seed: int
 
 
 class FeatureProbe:
@@ -182,9 +198,9 @@ class FeatureProbe:
             warnings.warn(DECOUPLED, stacklevel=2)
         return ProbeResult(tuple(reports), dict(sums.plan.untreated), sums.samples, self.alignment)
 
-    def table(self, **options: Any) -> Any:
-        """Return `result(**options).table()`."""
-        return self.result(**options).table()
+    def table(self) -> pd.DataFrame:
+        """Return `result().table()`."""
+        return self.result().table()
 
     def _direction(self, parameter: torch.nn.Parameter, given: torch.Tensor | None) -> torch.Tensor | None:
         """Return AdamW's mean direction: `given`, else the optimizer's current direction."""
@@ -249,8 +265,9 @@ def probe(
     loss_fn: LossFunction | None = None,
     weight_decay: float | Mapping[str, float] | None = None,
     *,
+    optimizer: torch.optim.Optimizer | None = None,
     known: Mapping[str, Any] | None = None,
-    **options: Any,
+    **options: Unpack[ProbeOptions],
 ) -> ProbeResult:
     """Probe a model over a `DataLoader` or any iterable of batches.
 
@@ -260,6 +277,7 @@ def probe(
     - `batches`: pairs (inputs, targets), or dicts of keywords for the model.
     - `loss_fn`: as in `FeatureProbe`.
     - `weight_decay`: as in `FeatureProbe`.
+    - `optimizer`: as in `FeatureProbe`.
     - `known`: arguments of `FeatureProbe.result`, such as budgets.
     - `options`: other arguments of `FeatureProbe`.
 
@@ -269,7 +287,7 @@ def probe(
     >>> result["weight"].inputs, result["weight"].outputs
     (2, 1)
     """
-    with FeatureProbe(model, loss_fn, weight_decay, **options) as feature_probe, _unread(batches):
+    with FeatureProbe(model, loss_fn, weight_decay, optimizer=optimizer, **options) as feature_probe, _unread(batches):
         device = next((p.device for p in model.parameters()), torch.device("cpu"))
         for batch in batches:
             batch = _mapped(lambda tensor: tensor.to(device), batch)

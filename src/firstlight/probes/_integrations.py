@@ -2,9 +2,9 @@
 
 import importlib
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Unpack
 
-from firstlight.probes._feature_probe import LossFunction
+from firstlight.probes._feature_probe import LossFunction, ProbeOptions
 from firstlight.probes._result import SHOWN, ProbeResult
 from firstlight.probes._watch import Watch
 
@@ -21,7 +21,9 @@ def _library(name: str) -> Any:
         raise ImportError(f"this callback needs {package}, which is not installed: pip install {package}") from error
 
 
-def lightning_callback(loss_fn: LossFunction, batches: Iterable[Any], every: int = 100, **options: Any) -> Any:
+def lightning_callback(
+    loss_fn: LossFunction, batches: Iterable[Any], every: int = 100, **options: Unpack[ProbeOptions]
+) -> Any:
     """Return a Lightning `Callback` that probes every `every` optimizer steps.
 
     It logs `features/<layer>/<measure>`, and its `watch` holds the results. λ is read from the first optimizer.
@@ -54,7 +56,7 @@ def lightning_callback(loss_fn: LossFunction, batches: Iterable[Any], every: int
     return FeatureCallback()
 
 
-def huggingface_callback(batches: Iterable[dict[str, Any]], every: int = 100, **options: Any) -> Any:
+def huggingface_callback(batches: Iterable[dict[str, Any]], every: int = 100, **options: Unpack[ProbeOptions]) -> Any:
     """Return a `TrainerCallback` that probes every `every` steps.
 
     Alignments and verdicts go to the Trainer's log history, and its `watch` holds the results.

@@ -3,14 +3,14 @@
 import math
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
 import torch
 
 from firstlight.probes._decay import decay_from_group, step_direction
-from firstlight.probes._feature_probe import DECOUPLED, LossFunction, probe, unwrapped
+from firstlight.probes._feature_probe import DECOUPLED, LossFunction, ProbeOptions, probe, unwrapped
 from firstlight.probes._result import SHOWN, ProbeResult
 from firstlight.records import FigureData, figure
 
@@ -55,7 +55,7 @@ class Watch:
         *,
         every: int = 100,
         on_probe: Callable[[int, ProbeResult], None] | None = None,
-        **options: Any,
+        **options: Unpack[ProbeOptions],
     ) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1 step, got {every}")

@@ -13,8 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from firstlight import flow, models
-from firstlight.records import RunRecord, RunSpec, SpecError, StoreError, Table, canonical_json
-from firstlight.records._identity import pin_arrays
+from firstlight.records import RunRecord, RunSpec, SpecError, StoreError, Table, canonical_json, pin_arrays
 from firstlight.runs._complete import complete
 from firstlight.runs._resolve import Resolved, resolve
 

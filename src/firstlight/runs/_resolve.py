@@ -12,9 +12,19 @@ import jax.numpy as jnp
 import numpy as np
 
 from firstlight import flow, groups, models, tasks
-from firstlight.records import ArraysTask, GroupTask, ParityTask, RunSpec, SpecError, digest_arrays, run_id
-from firstlight.records._identity import find_arrays, load_arrays, pin_arrays
-from firstlight.records._spec import ModelSpec, TwoLayerModel
+from firstlight.records import (
+    ArraysTask,
+    GroupTask,
+    ParityTask,
+    RunSpec,
+    SpecError,
+    TwoLayerModel,
+    digest_arrays,
+    pin_arrays,
+    run_id,
+)
+from firstlight.records._identity import find_arrays, load_arrays
+from firstlight.records._spec import ModelSpec
 from firstlight.runs._lenses import observables, select_lenses
 from firstlight.runs._limits import check_sizes
 from firstlight.runs._names import check_layer_rates, check_stop

@@ -1,6 +1,6 @@
 """Learning after memorisation: the norm falls along the zero-loss set (Section 4)."""
 
-from typing import Any
+from typing import Any, Unpack
 
 import equinox as eqx
 import jax
@@ -43,7 +43,9 @@ class _Norm(eqx.Module):
         return 2 * theta - J.T @ across[:, 0] + J.T @ across[:, 1]
 
 
-def decay_flow(zero_set: ZeroLossSet, params: Any, lam: float, times: Times, **options: Any) -> flow.Flow:
+def decay_flow(
+    zero_set: ZeroLossSet, params: Any, lam: float, times: Times, **options: Unpack[flow.FlowOptions]
+) -> flow.Flow:
     r"""Train with weight decay as a gradient flow, $\dot\theta = -\nabla\mathcal L_\lambda(\theta)$ (eq. 4).
 
     The `params` of the result are flat, (times, P).
@@ -66,7 +68,9 @@ def decay_flow(zero_set: ZeroLossSet, params: Any, lam: float, times: Times, **o
     )
 
 
-def constrained_flow(zero_set: ZeroLossSet, params: Any, times: Times, **options: Any) -> flow.Flow:
+def constrained_flow(
+    zero_set: ZeroLossSet, params: Any, times: Times, **options: Unpack[flow.FlowOptions]
+) -> flow.Flow:
     r"""Follow the norm-minimising flow on the zero-loss set, the limit of training as λ → 0.
 
     $$\frac{d\theta}{d\tau} = -2\,(I - J^+J)\,\theta, \qquad \tau = \lambda t$$

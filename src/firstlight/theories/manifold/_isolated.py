@@ -1,6 +1,6 @@
 """The first layer of a two-layer network alone, with the second layer always optimal for it (Sections 5 and 6)."""
 
-from typing import Any
+from typing import Unpack
 
 import equinox as eqx
 import jax
@@ -157,7 +157,7 @@ class _HalfCost(eqx.Module):
         return -velocity(self.problem, W)
 
 
-def resolved_flow(problem: Isolated, W: ArrayLike, times: Times, **options: Any) -> flow.Flow:
+def resolved_flow(problem: Isolated, W: ArrayLike, times: Times, **options: Unpack[flow.FlowOptions]) -> flow.Flow:
     """Solve eq. 21 adaptively in float64, where the paper takes Euler steps; `loss` of the result is R/2λ."""
     problem.require_start(W)
     half = _HalfCost(problem)

@@ -107,15 +107,23 @@ def project(
     )
 
 
-def distance(zero_set: ZeroLossSet, params: Any, **options: Any) -> float:
-    """Return dist_𝒵(θ) = inf_{φ ∈ 𝒵} ‖θ − φ‖ (Definition 4.8), with the options of `project`.
+def distance(
+    zero_set: ZeroLossSet,
+    params: Any,
+    *,
+    start: Any = None,
+    method: Method = "auto",
+    tolerance: float = 1e-11,
+    max_steps: int = 500,
+) -> float:
+    """Return dist_𝒵(θ) = inf_{φ ∈ 𝒵} ‖θ − φ‖ (Definition 4.8), with the arguments of `project`.
 
     >>> import jax.numpy as jnp
     >>> line = ZeroLossSet(lambda w: jnp.sum(w) - 2.0, np.zeros(2))
     >>> round(distance(line, np.zeros(2)), 12) == round(2**0.5, 12)
     True
     """
-    return project(zero_set, params, **options).distance
+    return project(zero_set, params, start=start, method=method, tolerance=tolerance, max_steps=max_steps).distance
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
 """The isolated dynamics of any part of any model: θ = [θ₁, θ₂], θ₂ at its optimum (Section 5)."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 import equinox as eqx
 import jax
@@ -41,7 +41,9 @@ def isolated_value_and_grad(loss: Loss, inner: Inner, theta_1: Any) -> tuple[Arr
     return jax.value_and_grad(lambda part: loss(part, theta_2))(theta_1)
 
 
-def isolated_flow(loss: Loss, inner: Inner, theta_1: Any, times: Times, **options: Any) -> flow.Flow:
+def isolated_flow(
+    loss: Loss, inner: Inner, theta_1: Any, times: Times, **options: Unpack[flow.FlowOptions]
+) -> flow.Flow:
     """Follow the gradient flow of 𝓡 from θ₁ (eq. 12), in float64; `loss` of the result is 𝓡."""
     cost = _Envelope(loss, inner)
     return flow.gradient_flow(cost, theta_1, times, gradient=cost.gradient, **options)

@@ -53,7 +53,6 @@ def two_rate_flow(
     solver: str = "radau",
     rtol: float = 1e-8,
     atol: float = 1e-10,
-    **options: Any,
 ) -> flow.Flow:
     r"""Train both layers, the second `ratio` times as fast as the first.
 
@@ -70,7 +69,7 @@ def two_rate_flow(
     - `ratio`: ρ > 0.
     - `times`: at which the flow is returned.
     - `solver`: "radau", or a solver of `flow.gradient_flow`.
-    - `rtol`, `atol`, `options`: as in `flow.gradient_flow`.
+    - `rtol`, `atol`: as in `flow.gradient_flow`.
 
     >>> from firstlight import tasks
     >>> from firstlight.theories.manifold._isolated import isolate
@@ -84,9 +83,8 @@ def two_rate_flow(
         raise ValueError(f"ratio must be positive, got {ratio}; it is the rate of V over that of W")
     rates = {"W": 1.0, "V": float(ratio), **({"c": float(ratio)} if problem.bias else {})}
     if solver == "radau":
-        return _radau(_Training(problem), layers, rates, np.asarray(times, np.float64), rtol, atol, **options)
-    options = {"solver": solver, "rtol": rtol, "atol": atol, **options}
-    return flow.gradient_flow(_Training(problem), layers, times, rates=rates, **options)
+        return _radau(_Training(problem), layers, rates, np.asarray(times, np.float64), rtol, atol)
+    return flow.gradient_flow(_Training(problem), layers, times, rates=rates, solver=solver, rtol=rtol, atol=atol)
 
 
 def _radau(
