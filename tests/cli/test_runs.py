@@ -170,8 +170,8 @@ def test_an_interrupted_run_is_kept_and_says_how_to_go_on(spec, folder, cli):
     process.send_signal(signal.SIGINT)
     _, err = process.communicate(timeout=60)
     assert process.returncode == exits.INTERRUPTED
-    assert "interrupted: the run is kept up to step" in err
-    assert "the same command goes on from there" in err
+    assert "interrupted: the run is stored up to epoch" in err
+    assert "the same command continues it" in err
     assert "Traceback" not in err
     before = cli("runs", "list", "--json").json[0]
     assert before["status"] == "interrupted"

@@ -117,7 +117,7 @@ def test_sigterm_saves_the_run_and_the_same_command_goes_on_to_the_same_bits(sta
     until(lambda: rows(path) > 200)
     command.signal(signal.SIGTERM)
     err = command.ends(signal.SIGTERM)
-    step = int(re.search(r"the run is kept up to step (\d+) in \.firstlight/store\.sqlite; the same", err)[1])
+    step = int(re.search(r"the run is stored up to epoch (\d+) in \.firstlight/store\.sqlite; the same", err)[1])
     spec = runs.resolve(load_spec(folder / "spec.toml")).spec
     assert 200 < step < 80_000
     assert runs.saved_step(path, spec) == step
@@ -323,9 +323,9 @@ def test_what_to_do_next_is_true_with_force_and_without_resume(cli, spec, monkey
 
     monkeypatch.setattr(runs, "run", stop)
     monkeypatch.setattr(runs, "saved_step", lambda store, spec: 7)
-    kept = "the run is kept up to step 7 in .firstlight/store.sqlite; the same command"
-    assert f"{kept} goes on from there" in cli("run", spec).err
-    assert f"{kept} without --no-resume goes on from there" in cli("run", spec, "--no-resume").err
+    stored = "the run is stored up to epoch 7 in .firstlight/store.sqlite; the same command"
+    assert f"{stored} continues it" in cli("run", spec).err
+    assert f"{stored} without --no-resume continues it" in cli("run", spec, "--no-resume").err
     assert "the same command starts the run again; a finished run" in cli("run", spec, "--force").err
 
 

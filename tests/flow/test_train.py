@@ -132,7 +132,7 @@ def test_a_diverging_run_says_when_and_keeps_the_last_finite_weights() -> None:
     assert run.status == "diverged"
     for lane in run.lanes:
         assert 0 < lane.step < 60
-        assert "the loss was not finite at step" in lane.message
+        assert "the loss was not finite at epoch" in lane.message
         split = _split(lane.seed)
         last_loss = flow.objective(flow.outputs(lane.model, split.train_inputs), split.train_targets, Loss())
         assert np.isfinite(last_loss)
@@ -154,7 +154,7 @@ def test_stop_rules_end_each_lane_at_its_own_step() -> None:
     for lane in run.lanes:
         losses = lane.frame["train_loss"].to_numpy()
         assert losses[-1] <= 0.3 < losses[:-1].min()
-        assert lane.message == f"train_loss ≤ 0.3 at step {lane.step}"
+        assert lane.message == f"train_loss ≤ 0.3 at epoch {lane.step}"
     with pytest.raises(ValueError, match="stop rule on 'accuracy'"):
         _train(stop=(Stop(observable="accuracy", at_least=1.0),))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -35,6 +35,7 @@ class Settings:
     - `snapshots`: recorded steps at which the weights are stored.
     - `checkpoint_seconds`: time between two checkpoints.
     - `resume`: whether to continue from a checkpoint.
+    - `clock`: the word for a step in messages.
     """
 
     steps: int
@@ -43,6 +44,7 @@ class Settings:
     snapshots: frozenset[int]
     checkpoint_seconds: float
     resume: bool
+    clock: Literal["epoch", "step"]
 
     @property
     def record(self) -> RecordedSteps:
@@ -166,7 +168,9 @@ class Driver:
             self.state = reached
         else:
             model = self._model(i)
-        log.end("diverged", step, f"the loss was not finite at step {step}; lower the learning rate", model)
+        log.end(
+            "diverged", step, f"the loss was not finite at {self.settings.clock} {step}; lower the learning rate", model
+        )
 
     def _check_stop_rules(self, columns: Collection[str]) -> None:
         for rule in self.settings.stop:
@@ -177,7 +181,9 @@ class Driver:
     def _apply(self, rule: Stop, log: _Log, row: Mapping[str, Any], step: int, i: int) -> None:
         if log.outcome is None and rule.reached(row[rule.observable]):
             sign, level = ("≥", rule.at_least) if rule.at_least is not None else ("≤", rule.at_most)
-            log.end("finished", step, f"{rule.observable} {sign} {level} at step {step}", self._model(i))
+            log.end(
+                "finished", step, f"{rule.observable} {sign} {level} at {self.settings.clock} {step}", self._model(i)
+            )
 
     def _params(self, i: int) -> Any:
         return jax.tree.map(lambda a: np.asarray(a[i] if self.plan.batched else a), self.state.params)
@@ -187,7 +193,11 @@ class Driver:
 
     def _result(self, i: int) -> LaneResult:
         log = self._logs[i]
-        status, step, message = log.outcome or ("interrupted", self._step, f"stopped at step {self._step}")
+        status, step, message = log.outcome or (
+            "interrupted",
+            self._step,
+            f"stopped at {self.settings.clock} {self._step}",
+        )
         snapshots = {at: eqx.combine(params, self.plan.static) for at, params in log.snapshots.items()}
         model = log.final if log.final is not None else self._model(i)
         return LaneResult(log.seed, status, step, message, tuple(log.rows), model, snapshots)

@@ -160,6 +160,7 @@ def train_lanes(
         snapshots=frozenset(snapshots),
         checkpoint_seconds=checkpoint_seconds,
         resume=resume,
+        clock=lanes[0].optimizer.clock,
     )
     if missing := [step for step in sorted(settings.snapshots) if step not in settings.record]:
         raise ValueError(f"snapshots must be recorded steps; {missing[:5]} are not among {settings.record}")

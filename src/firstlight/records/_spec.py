@@ -101,6 +101,11 @@ class Optimizer(Frozen):
     layer_rates: dict[str, NonNegative] = Field(default_factory=dict)
     batch_size: Count | None = None
 
+    @property
+    def clock(self) -> Literal["epoch", "step"]:
+        """The word for time: `epoch` if each step uses all training rows, else `step`."""
+        return "step" if self.batch_size else "epoch"
+
     @model_validator(mode="after")
     def _effective(self) -> "Optimizer":
         if self.momentum is not None and self.name not in ("sgd", "muon"):
@@ -297,12 +302,12 @@ class RunSpec(Frozen):
 
     @property
     def clock(self) -> Literal["epoch", "step"]:
-        """The word for time on every page of the run: `epoch` if each step uses all training rows, else `step`.
+        """The word for time in every message and on every page of the run, that of the optimizer.
 
         >>> RunSpec().clock
         'epoch'
         """
-        return "step" if self.optimizer.batch_size else "epoch"
+        return self.optimizer.clock
 
     @model_validator(mode="before")
     @classmethod

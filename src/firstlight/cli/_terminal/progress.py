@@ -72,8 +72,8 @@ class ClaimProgress:
 class RunProgress:
     """Shows `flow.Progress` moments: a bar over steps, or a line every few seconds."""
 
-    def __init__(self, bar: Bar) -> None:
-        self._bar = bar
+    def __init__(self, bar: Bar, clock: str) -> None:
+        self._bar, self._clock = bar, clock
 
     def __call__(self, moment: Any) -> None:
         printed = ", ".join(
@@ -82,7 +82,7 @@ class RunProgress:
             if name in moment.values
         )
         self._bar.update(moment.done, moment.total, printed or "training")
-        self._bar.remark(f"step {moment.done} of {moment.total}: {printed}", moment.remaining)
+        self._bar.remark(f"{self._clock} {moment.done} of {moment.total}: {printed}", moment.remaining)
 
 
 class SweepBar:

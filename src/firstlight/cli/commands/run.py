@@ -47,16 +47,18 @@ def run(
     if dry_run:
         return _estimated(wanted, where, folder, allow_large, json)
 
-    with Bar("steps") as bar:
+    with Bar(f"{wanted.clock}s") as bar:
         from firstlight import flow, runs
 
         resolved = runs.resolve(wanted, folder, allow_large=allow_large, store=where)
-        say = functools.partial(_how_to_go_on, where=where, force=force, resume=resume)
+        say = functools.partial(_how_to_continue, clock=wanted.clock, where=where, force=force, resume=resume)
         signals.resumes(lambda: say(runs.saved_step(where, resolved.spec)))
         try:
             with runs.writing(where, wait=wait) as opened:
                 is_there = not force and opened.run_status(resolved.id) in runs.OVER
-                record = runs.run(resolved, store=opened, progress=RunProgress(bar), force=force, resume=resume)
+                record = runs.run(
+                    resolved, store=opened, progress=RunProgress(bar, wanted.clock), force=force, resume=resume
+                )
         except flow.TrainingInterrupted as stopped:
             raise exits.Interrupted(say(stopped.trajectory.lanes[0].step)) from None
     if is_there:
@@ -86,13 +88,13 @@ def _estimated(spec: Any, where: Path, data: Path | None, allow_large: bool, jso
     return exits.OK
 
 
-def _how_to_go_on(step: int | None, *, where: Path, force: bool, resume: bool) -> str:
+def _how_to_continue(step: int | None, *, clock: str, where: Path, force: bool, resume: bool) -> str:
     if force:
         return f"the same command starts the run again; a finished run that was in {where} before is still there"
     if step is None:
         return "no checkpoint was written yet; the same command starts the run, or shows it if it had finished"
     again = "the same command" if resume else "the same command without --no-resume"
-    return f"the run is kept up to step {step} in {where}; {again} goes on from there"
+    return f"the run is stored up to {clock} {step} in {where}; {again} continues it"
 
 
 def summary(record: Any) -> dict[str, Any]:
