@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+import importlib
 import os
 import random
 import re
@@ -344,6 +345,28 @@ def test_a_signal_that_the_shell_ignores_stays_ignored():
     code = "from firstlight.cli import _signals as s; import os, signal\nwith s.listening(): os.kill(os.getpid(), 2)"
     words = ["sh", "-c", f"trap '' INT; exec {sys.executable} -c '{code}'"]
     assert subprocess.run(words, check=False).returncode == 0
+
+
+def test_an_import_is_finished_before_the_interruption_is_raised(tmp_path, monkeypatch):
+    """Torch aborts the process if a KeyboardInterrupt meets its import in C++."""
+    body = "import os, signal, time\nos.kill(os.getpid(), signal.SIGINT)\ntime.sleep(0.3)\nis_whole = True\n"
+    (tmp_path / "slow_to_import.py").write_text(body)
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def import_and_wait():
+        with signals.listening():
+            importlib.import_module("slow_to_import")
+            time.sleep(5)
+
+    with pytest.raises(KeyboardInterrupt):
+        import_and_wait()
+    assert sys.modules["slow_to_import"].is_whole
+
+
+def test_ctrl_c_after_the_end_does_not_change_the_exit_code():
+    code = "import atexit, os, signal; from firstlight.cli import _entry\n"
+    code += "atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT)); _entry.main = lambda: 0; _entry.command()"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.soak

@@ -93,7 +93,7 @@ class _Listener:
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Python calls this in the main thread, between two instructions."""
         interrupts.note(number)
-        interrupts.deliver(safe=not _in_a_callback(frame))
+        interrupts.deliver(safe=_is_safe(frame))
 
     def unraisable(self, lost: Any) -> None:
         """Python calls this for an exception that nothing can catch, such as one raised inside `__del__`."""
@@ -130,12 +130,17 @@ class _Listener:
             self._here.settimeout(0.1)
 
 
-def _in_a_callback(frame: FrameType | None) -> bool:
+def _is_safe(frame: FrameType | None) -> bool:
+    """Return whether KeyboardInterrupt may be raised here: not in a callback, and not while a module is imported.
+
+    Torch aborts the process if its import is interrupted inside C++. The listener asks again every 0.1 seconds.
+    """
     while frame is not None:
-        if frame.f_globals.get("__name__") in _CALLBACKS:
-            return True
+        spec = frame.f_globals.get("__spec__")
+        if frame.f_globals.get("__name__") in _CALLBACKS or getattr(spec, "_initializing", False):
+            return False
         frame = frame.f_back
-    return False
+    return True
 
 
 def _end_at_once(number: int) -> None:
