@@ -376,7 +376,7 @@ def test_reproduce_never_loses_a_signal(start, folder):
         number = (signal.SIGINT, signal.SIGTERM)[attempt % 2]
         # A new store every eight attempts: with --resume one store would know every verdict before the fortieth.
         command = start("reproduce", "--resume", "--store", f"store-{attempt // 8}.sqlite")
-        time.sleep(chance.uniform(0, 12))
+        time.sleep(chance.uniform(0.5, 12))  # before that the interpreter itself may still be starting
         sent = time.monotonic()
         command.signal(number, everyone=number == signal.SIGINT)
         err = command.ends(number, 120)
@@ -400,7 +400,7 @@ def test_a_run_and_a_sweep_interrupted_again_and_again_end_as_if_they_had_not_be
         for attempt in range(20):
             number = (signal.SIGINT, signal.SIGTERM)[attempt % 2]
             command = start(*words, "--store", "store.sqlite")
-            time.sleep(chance.uniform(0, 12))
+            time.sleep(chance.uniform(0.5, 12))  # before that the interpreter itself may still be starting
             if command.process.poll() is None:
                 command.signal(number, everyone=number == signal.SIGINT)
                 err = command.ends(number)

@@ -346,3 +346,25 @@ def test_written_whole(tmp_path):
 )
 def test_values_as_text(value, text):
     assert report.text_of(value) == text
+
+
+def test_a_page_takes_one_record_or_an_iterator_and_refuses_what_it_cannot_show():
+    record = _run()
+    pages = [report.render(given, papers={}, created=record.created) for given in (record, [record], iter([record]))]
+    assert pages[0] == pages[1] == pages[2]
+    assert record.id[:12] in pages[0]
+    with pytest.raises(TypeError, match=r"got str\. Call \.record\(\)"):
+        report.render(iter(["a run"]))
+
+
+def test_fits_with_other_settings_stand_apart_and_equal_ones_once():
+    def fit(task: str, created: str, mean: float) -> FitRecord:
+        params = {"task": task, "target": "y", "folds": 5, "seed": 0, "method": "RFM"}
+        return FitRecord(estimator="RFM", params=params, data="0" * 64, scores={"mean": mean}, created=created)
+
+    regression = [fit("regression", f"2026-01-0{day}T00:00:00+00:00", day / 10) for day in (2, 1)]
+    views = report.fit_views([*regression, fit("classification", "2026-01-03T00:00:00+00:00", 0.9)])
+    assert [(view.title, [row.score for row in view.rows]) for view in views] == [
+        ("Regression of y", ["0.2000"]),
+        ("Classification of y", ["0.9000"]),
+    ]

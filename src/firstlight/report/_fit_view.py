@@ -34,10 +34,12 @@ class FitView:
 
 
 def fit_views(records: Sequence[FitRecord]) -> list[FitView]:
-    """Return one view for each table and target among the records."""
-    groups: dict[tuple[str, str], list[FitRecord]] = {}
-    for record in records:
-        groups.setdefault((record.data, str(record.params.get("target", ""))), []).append(record)
+    """Return one view for each table, target and setting among the records; of equal fits the latest is shown."""
+    latest = {record.id: record for record in sorted(records, key=lambda record: record.created)}
+    groups: dict[tuple[str, ...], list[FitRecord]] = {}
+    for record in latest.values():
+        setting = (str(record.params.get(name, "")) for name in ("target", "task", "folds", "seed"))
+        groups.setdefault((record.data, *setting), []).append(record)
     return [fit_view(group) for group in groups.values()]
 
 
@@ -65,7 +67,8 @@ def fit_view(records: Sequence[FitRecord]) -> FitView:
 
 
 def _method(record: FitRecord) -> str:
-    return str(record.params.get("method") or record.estimator)
+    update = record.params.get("update")
+    return f"{record.params.get('method') or record.estimator}{f', {update}' if update else ''}"
 
 
 def _score(record: FitRecord) -> float:

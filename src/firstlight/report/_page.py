@@ -58,7 +58,7 @@ class PageView:
 
 
 def render(
-    records: Sequence[PageRecord] = (),
+    records: Iterable[PageRecord] | PageRecord = (),
     *,
     title: str = "firstlight report",
     figures: Iterable[FigureData] = (),
@@ -69,13 +69,14 @@ def render(
 
     **Arguments:**
 
-    - `records`: runs, claims, fits and probes, in any order; runs, fits and probes bring their figures.
+    - `records`: one record, or runs, claims, fits and probes in any order; runs, fits and probes bring their figures.
     - `title`: the heading of the page.
     - `figures`: the figures that claims name by their digests, see `Store.figures_of`.
     - `papers`: key → title, in the order of the sections; the registered papers if not given.
     - `created`: when the page was made, as ISO 8601; now if not given.
     """
     drawable = {figure.digest: figure for figure in figures}
+    records = _checked(records)
     runs = [run_view(record) for record in records if isinstance(record, RunRecord)]
     claims = [claim_view(record, drawable) for record in records if isinstance(record, ClaimRecord)]
     fits = fit_views([record for record in records if isinstance(record, FitRecord)])
@@ -94,9 +95,21 @@ def render(
     return _templates().get_template("report.html").render(view=view, draw=draw)
 
 
+def _checked(records: Iterable[PageRecord] | PageRecord) -> tuple[PageRecord, ...]:
+    # A record is itself iterable: pydantic gives its fields.
+    given = (records,) if isinstance(records, PageRecord) else tuple(records)
+    for record in given:
+        if not isinstance(record, PageRecord):
+            raise TypeError(
+                f"a page shows RunRecord, ClaimRecord, FitRecord and ProbeRecord; got {type(record).__name__}. "
+                "Call .record() on the result of a probe"
+            )
+    return given
+
+
 def write(
     path: str | os.PathLike[str],
-    records: Sequence[PageRecord] = (),
+    records: Iterable[PageRecord] | PageRecord = (),
     *,
     title: str = "firstlight report",
     figures: Iterable[FigureData] = (),

@@ -157,6 +157,8 @@ def compare(
         scores, seconds = _cross_validated(method, X, y, splits, report)
         values = {"mean": float(np.mean(scores)), "deviation": float(np.std(scores)), "folds": scores, "metric": metric}
         params = {"task": decided, "target": target, "folds": folds, "seed": seed, "method": name}
+        if name == "RFM" and update != "auto":
+            params["update"] = update
         records[name] = FitRecord(
             estimator=type(method[-1]).__name__,
             params=params,
