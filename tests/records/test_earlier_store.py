@@ -7,7 +7,7 @@ import pytest
 
 from firstlight import runs
 from firstlight.cli import main
-from firstlight.records import RunRecord, Store, check_store, repair_store, run_id
+from firstlight.records import ProbeRecord, RunRecord, Store, check_store, repair_store, run_id
 
 FIXTURES = Path(__file__).parent / "fixtures"
 RUN = "5a3d96ab3beed9cb574633b697d9ee53cc8202185e5583ee9cd43957d54876ee"
@@ -61,12 +61,30 @@ def test_the_command_line_lists_shows_and_reports_it(path, tmp_path, capsys):
     assert text.count("<svg") > 8
 
 
-@pytest.mark.parametrize("migrated", [False, True])
-def test_a_damaged_one_is_saved(path, tmp_path, migrated):
+# 60 probes fill several pages.
+@pytest.mark.parametrize(("migrated", "probes"), [(False, 0), (True, 0), (True, 1), (True, 60)])
+def test_a_damaged_one_is_saved(path, tmp_path, migrated, probes):
     with Store(path, "rw" if migrated else "r") as store:
-        expected = store.runs(), store.claims()
+        for number in range(probes):
+            store.put_probe(ProbeRecord(name=f"model {number}", samples=3))
+        expected = store.runs(), store.claims(), store.probes()
     path.write_bytes(bytes(4096) + path.read_bytes()[4096:])
-    saved = repair_store(path, tmp_path / "new.sqlite").saved
-    assert dict(saved) == {"runs": 1, "claims": 2, "fits": 0, "figures": 1, "probes": 0}
+    report = repair_store(path, tmp_path / "new.sqlite")
+    assert dict(report.saved) == {"runs": 1, "claims": 2, "fits": 0, "figures": 1, "probes": probes}
+    (lost,) = report.lost
+    assert lost.startswith("whatever was in the damaged parts of the file: it does not begin like an SQLite file")
     with Store(tmp_path / "new.sqlite") as store:
-        assert (store.runs(), store.claims()) == expected
+        assert (store.runs(), store.claims(), store.probes()) == expected
+
+
+def test_damaged_probes_of_a_migrated_one_are_named(path, tmp_path):
+    with Store(path, "rw") as store:
+        for number in range(60):
+            store.put_probe(ProbeRecord(name=f"model {number}", samples=3))
+    content = path.read_bytes()
+    page = content.index(b"model 30") // 4096
+    content = content[: page * 4096] + bytes(4096) + content[(page + 1) * 4096 :]
+    path.write_bytes(bytes(4096) + content[4096:])
+    report = repair_store(path, tmp_path / "new.sqlite")
+    assert 40 < dict(report.saved)["probes"] < 60
+    assert any(line.startswith("some of the table probes") for line in report.lost)

@@ -6,7 +6,7 @@ import shutil
 import sqlite3
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from firstlight.records._claim import ClaimRecord
 from firstlight.records._fit import FitRecord
 from firstlight.records._probe import ProbeRecord
 from firstlight.records._run import RunRecord
-from firstlight.records._store import _documents, _runs, _schema
+from firstlight.records._store import _documents, _roots, _runs, _schema
 from firstlight.records._store._blobs import SAFETENSORS, Blobs, blobs_of
 from firstlight.records._store._connection import connect, has_log, log_of
 from firstlight.records._store._database import open_writer, outside_problem
@@ -100,7 +100,7 @@ def _best(source: Path, blobs: Blobs) -> _Salvage | None:
                 continue
             copy = Path(folder) / f"{number}.sqlite"
             _copy(source, copy, mended, with_log)
-            salvage = _read_copy(copy, blobs)
+            salvage = _read_copy(copy, blobs, rebuilt=mended >= _schema.PAGE_SIZE)
             if salvage:
                 readings.append((salvage, "its beginning had to be rebuilt" if mended else ""))
                 if not salvage.lost:
@@ -132,11 +132,14 @@ def _empty_store(path: Path) -> bytes:
     return path.read_bytes()
 
 
-def _read_copy(copy: Path, blobs: Blobs) -> _Salvage | None:
+def _read_copy(copy: Path, blobs: Blobs, *, rebuilt: bool) -> _Salvage | None:
     try:
         connection = connect(copy, "rw")
         try:
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if rebuilt:
+                with suppress(*SQLITE_ERRORS):
+                    _roots.restore_probes(connection, copy)
             return _read(connection, blobs)
         finally:
             connection.close()

@@ -13,7 +13,7 @@ OLDEST_READABLE = 1
 _PROBES = "CREATE TABLE probes (id TEXT NOT NULL, record TEXT NOT NULL, digest TEXT UNIQUE NOT NULL)"
 
 # Every table has a rowid, by which repair finds rows without indexes. Tables come before indexes, so that their root
-# pages are the same as in an empty store.
+# pages are the same as in an empty store; only a migrated file has its probes elsewhere (see `_roots`).
 _TABLES = (
     "CREATE TABLE meta (key TEXT UNIQUE NOT NULL, value TEXT NOT NULL)",
     """CREATE TABLE runs (id TEXT UNIQUE NOT NULL, status TEXT NOT NULL,
