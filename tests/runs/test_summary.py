@@ -98,6 +98,20 @@ def test_a_lens_that_raises_does_not_cost_the_run(monkeypatch, part):
     assert len(completed.figures) == 1
 
 
+def test_a_lens_whose_verdict_raises_still_draws(monkeypatch):
+    def raises(record: RunRecord) -> TheoryVerdict:
+        raise KeyError("E")
+
+    shown = figure.curves(
+        [figure.Series("norm", STEPS, [1.0, 2.0, 3.0, 4.0])], x=figure.Axis("epoch"), y=figure.Axis("norm")
+    )
+    lens = flow.Lens("x", "", figure_data=lambda record: (shown,), verdict=raises)
+    monkeypatch.setattr(_lenses, "_collected", lambda: {"x": lens})
+    completed = runs.complete(record(spec=RunSpec(lenses=("x",)), train_accuracy=[0, 1, 1, 1]))
+    assert completed.figures[-1] == shown
+    assert completed.summary["x"] == {"error": "KeyError: 'E'"}
+
+
 def test_a_record_keeps_the_verdict_of_each_theory_that_has_one(monkeypatch):
     verdict = TheoryVerdict(theory="x", predicted="epoch 20", measured="epoch 10", agrees="no", sentence="Too early.")
     lenses = {"x": flow.Lens("x", "", verdict=lambda record: verdict), "y": flow.Lens("y", "")}

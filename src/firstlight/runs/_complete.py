@@ -70,7 +70,8 @@ def _through(lens: Lens, record: RunRecord) -> tuple[dict[str, Any], tuple[Figur
     try:
         summary = dict(lens.summarise(record))
         if len(record.table):
-            figures, verdict = lens.figure_data(record), lens.verdict(record)
+            figures = lens.figure_data(record)
+            verdict = lens.verdict(record)
     except Exception as error:
         summary["error"] = f"{type(error).__name__}: {error}"
     return summary, tuple(figures), verdict
