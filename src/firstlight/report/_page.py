@@ -118,6 +118,9 @@ def write(
 ) -> Path:
     """Write the page of `render` into a file, whole or not at all; the arguments are those of `render`.
 
+    The page shows the figures and verdicts that a record holds. A run of version 0.1 or of a killed process holds
+    none: pass `runs.complete(record)` to compute them, as the command `firstlight report` does.
+
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(f"{folder}/report.html", title="Empty", papers={}).read_text(encoding="utf-8")[:15]
