@@ -6,11 +6,12 @@ PyTorch.
 
 import sys
 
+import numpy as np
 import torch
+from sklearn.datasets import load_digits
 from torch import nn
 
 from firstlight import plots, probes
-from firstlight.probes._experiments.perceptrons import digits
 
 EPOCHS = 300
 
@@ -18,8 +19,9 @@ EPOCHS = 300
 def main(path: str | None = None) -> float:
     """Return the alignment of FACT with the first layer's features at the end of training."""
     torch.manual_seed(0)
-    images = digits().first(512)
-    x, y = torch.from_numpy(images.X), nn.functional.one_hot(torch.from_numpy(images.labels)).float()
+    pixels, labels = load_digits(return_X_y=True)
+    x = torch.from_numpy((pixels[:512] / 16).astype(np.float32))
+    y = nn.functional.one_hot(torch.from_numpy(labels[:512])).float()
     model = nn.Sequential(nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 64), nn.ReLU(), nn.Linear(64, 10))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.2, momentum=0.9, weight_decay=3e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 4 * EPOCHS)

@@ -11,7 +11,7 @@ from firstlight.cli.commands import claims, demo, doctor, report, reproduce, rfm
 _EPILOGUE = """\
 Exit codes: 0 done and as expected · 1 a verdict differs, a run failed or a check found damage · 2 the command
 or its input cannot be used · 3 a bug · 130 interrupted · 143 terminated. `--debug` adds the traceback to an
-error. Runs and claims are kept in .firstlight/store.sqlite, or where FIRSTLIGHT_STORE or `--store` says."""
+error. Runs, claims and fits are stored in .firstlight/store.sqlite, or where FIRSTLIGHT_STORE or `--store` says."""
 
 _NARROW = 64
 

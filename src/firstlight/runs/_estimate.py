@@ -29,6 +29,9 @@ _BLOCK = 256
 """Hidden units that a two-layer network evaluates at a time, at most."""
 
 _NEWTON_SCHULZ = 5  # steps of optax's Muon
+_FIGURE_HEADERS = 4096
+"""Bytes of titles, labels and layout in the figures of one lens."""
+
 _LENS_NUMBERS = 16
 _COMPILE_SECONDS, _LAYER_SECONDS = 2.0, 0.2
 _STEP_SECONDS, _ROW_SECONDS = 3e-5, 1e-3
@@ -87,11 +90,12 @@ def estimate(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> Estim
     snapshots = min(spec.snapshots, rows)
     state = (1 + _states(spec)) * sizes.weights * _FLOAT
     table = rows * numbers * 8.0
+    figures = table + _FIGURE_HEADERS * (1 + len(set(spec.lenses)))  # they draw the columns of the table
     return Estimate(
         memory=_memory(spec, sizes, rows, numbers, snapshots),
         rows=rows,
         numbers=numbers,
-        disk=table + (1 + snapshots) * sizes.weights * _FLOAT,
+        disk=table + figures + (1 + snapshots) * sizes.weights * _FLOAT,
         checkpoint=state + table + snapshots * sizes.weights * _FLOAT,
         seconds=_seconds(spec, sizes, rows),
     )
