@@ -374,8 +374,8 @@ def test_reproduce_never_loses_a_signal(start, folder):
     chance, took = random.Random(0), []
     for attempt in range(40):
         number = (signal.SIGINT, signal.SIGTERM)[attempt % 2]
-        # A new store every eight attempts: with --resume one store would know every verdict before the fortieth.
-        command = start("reproduce", "--resume", "--store", f"store-{attempt // 8}.sqlite")
+        # A new store every four attempts: with --resume one store would soon know every verdict.
+        command = start("reproduce", "--resume", "--store", f"store-{attempt // 4}.sqlite")
         time.sleep(chance.uniform(0.5, 12))  # before that the interpreter itself may still be starting
         sent = time.monotonic()
         command.signal(number, everyone=number == signal.SIGINT)
