@@ -119,3 +119,14 @@ def test_a_record_keeps_the_verdict_of_each_theory_that_has_one(monkeypatch):
     completed = runs.complete(record(spec=RunSpec(lenses=("x", "y")), train_accuracy=[0, 1, 1, 1]))
     assert completed.verdicts == (verdict,)
     assert runs.complete(completed) == completed
+
+
+def test_no_theory_is_judged_by_a_run_that_diverged(monkeypatch):
+    verdict = TheoryVerdict(
+        theory="x", predicted="epoch 20", measured="epoch 10", agrees="yes", sentence="As forecast."
+    )
+    monkeypatch.setattr(_lenses, "_collected", lambda: {"x": flow.Lens("x", "", verdict=lambda record: verdict)})
+    diverged = record(spec=RunSpec(lenses=("x",)), status="diverged", train_accuracy=[0, 1, 1, 1])
+    (judged,) = runs.complete(diverged).verdicts
+    assert (judged.agrees, judged.predicted, judged.measured) == ("does not apply", "", "")
+    assert "diverged" in judged.sentence

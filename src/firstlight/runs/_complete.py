@@ -71,7 +71,17 @@ def _through(lens: Lens, record: RunRecord) -> tuple[dict[str, Any], tuple[Figur
         summary = dict(lens.summarise(record))
         if len(record.table):
             figures = lens.figure_data(record)
-            verdict = lens.verdict(record)
+            verdict = _of_a_whole_run(lens.verdict(record), record)
     except Exception as error:
         summary["error"] = f"{type(error).__name__}: {error}"
     return summary, tuple(figures), verdict
+
+
+def _of_a_whole_run(verdict: TheoryVerdict | None, record: RunRecord) -> TheoryVerdict | None:
+    """Return the verdict, or one that does not apply if training diverged or failed: the theories describe neither."""
+    if verdict is None or record.status not in ("diverged", "failed"):
+        return verdict
+    sentence = f"The training {record.status}, so the theory says nothing about this run."
+    return verdict.model_copy(
+        update={"predicted": "", "measured": "", "agrees": "does not apply", "sentence": sentence}
+    )
