@@ -55,7 +55,7 @@ def test_a_target_of_bytes_is_refused(cli, folder, table):
 
 
 def test_separators_packing_and_decimal_commas(folder, table):
-    from firstlight.rfm._tables.compare import read_table
+    from firstlight.rfm import read_table
 
     table.to_csv(folder / "a.tsv", sep="\t", index=False)
     table.to_csv(folder / "b.csv.gz", index=False)

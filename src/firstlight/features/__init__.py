@@ -27,7 +27,7 @@ from firstlight.features._energy.content import (
     purity,
 )
 from firstlight.features._energy.energy import GroupEnergy, energy, energy_gradient, numpy_activation
-from firstlight.features._energy.maxima import Maximum, maxima
+from firstlight.features._energy.maxima import Maximum, maxima, require_features
 from firstlight.features._energy.ridge import centred, feature_gradient, ridge, ridge_gradient, ridge_residual
 from firstlight.features._matrices.alignment import cosine, decay_budget, pearson
 from firstlight.features._matrices.feature_matrices import (
@@ -94,6 +94,7 @@ __all__ = [
     "pulled_back_power",
     "purity",
     "random_starts",
+    "require_features",
     "ridge",
     "ridge_gradient",
     "ridge_residual",

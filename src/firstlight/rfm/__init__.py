@@ -20,12 +20,14 @@ from firstlight.rfm._solvers.kernels import KERNELS, Exponential, Gaussian, Kern
 from firstlight.rfm._solvers.leave_one_out import best_ridge, loo_errors
 from firstlight.rfm._solvers.matrices import FeatureMatrices
 from firstlight.rfm._solvers.solution import IllConditionedWarning, KernelSolution, NotPositiveDefinite
+from firstlight.rfm._tables.compare import Comparison, compare, read_table
 from firstlight.rfm._updates import UPDATES, normalized, updated
 
 __all__ = [
     "KERNELS",
     "UPDATES",
     "CentreSolver",
+    "Comparison",
     "ExactSolver",
     "Exponential",
     "FeatureMatrices",
@@ -42,12 +44,14 @@ __all__ = [
     "Ridge",
     "Rule",
     "best_ridge",
+    "compare",
     "fixed",
     "iterate",
     "load",
     "loo_errors",
     "median_bandwidth",
     "normalized",
+    "read_table",
     "recursive_feature_machine",
     "updated",
 ]

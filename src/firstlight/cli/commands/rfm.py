@@ -13,7 +13,7 @@ from firstlight.cli.commands._options import JsonOption, StoreOption, WaitOption
 from firstlight.records._shorten import shorten
 
 if TYPE_CHECKING:
-    from firstlight.rfm._tables.compare import Comparison
+    from firstlight.rfm import Comparison
 
 app = App(name="rfm", help="Fit a kernel machine that learns features to a table.", sort_key=4)
 
@@ -49,7 +49,7 @@ def fit(
         raise exits.UserError(f"there is no file {table}; give a .csv or .parquet file")
     from firstlight.cli._terminal.progress import Bar
     from firstlight.report import write
-    from firstlight.rfm._tables.compare import compare, read_table
+    from firstlight.rfm import compare, read_table
     from firstlight.runs import writing
 
     page, store_file = report or table.with_suffix(".rfm.html"), store_path(store)

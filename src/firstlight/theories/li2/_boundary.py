@@ -7,8 +7,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int, Real
 
-from firstlight.features import GroupEnergy, ascend, dominates, irrep_content, maxima
-from firstlight.features._energy.maxima import require_features
+from firstlight.features import GroupEnergy, ascend, dominates, irrep_content, maxima, require_features
 from firstlight.groups import Group
 from firstlight.tasks._splitting import train_count
 

@@ -8,8 +8,7 @@ from numbers import Integral
 import numpy as np
 
 from firstlight import groups
-from firstlight.features import maxima
-from firstlight.features._energy.maxima import require_features
+from firstlight.features import maxima, require_features
 from firstlight.groups import Group
 from firstlight.models import Activation
 from firstlight.models import activation as named_activation

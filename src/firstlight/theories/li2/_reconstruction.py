@@ -5,8 +5,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Complex, Float
 
-from firstlight.features import Maximum, centred, maxima
-from firstlight.features._energy.maxima import require_features
+from firstlight.features import Maximum, centred, maxima, require_features
 from firstlight.groups import Group, RealComponent
 
 _PAIRS = {
