@@ -34,7 +34,7 @@ def test_a_record_says_what_was_checked_and_how_to_check_it_again():
     assert (record.tolerance, record.seeds, record.seconds > 0) == (1e-6, (3,), True)
     assert record.command == "firstlight reproduce li2.lemma-1 --seed 3"
     assert record.figures == (figures[0].digest,)
-    assert claims.as_expected(record)
+    assert record.as_expected
 
 
 def test_an_exception_is_inconclusive_with_its_traceback_and_never_as_expected():
@@ -42,7 +42,7 @@ def test_an_exception_is_inconclusive_with_its_traceback_and_never_as_expected()
     assert record.status == "inconclusive"
     assert record.evidence.startswith("the check raised RuntimeError: the numbers ran out\nTraceback")
     assert "in broken" in record.evidence
-    assert claims.raised(record)
+    assert record.raised
     assert not record.as_expected
     assert not report.claim_view(record).as_expected
 
@@ -52,7 +52,7 @@ def test_a_correction_that_is_not_registered_is_an_error():
         return Outcome("holds-as-corrected", 2, 2, evidence="1, not 2")
 
     record, _ = claims.verify(make(1, corrected), Setting())
-    assert claims.raised(record)
+    assert record.raised
     assert "no corrected statement is registered" in record.evidence
     whole = make(1, corrected, corrected="2.", counterexample="1.", expected_verdict="holds-as-corrected")
     assert claims.verify(whole, Setting())[0].status == "holds-as-corrected"
@@ -64,7 +64,7 @@ def test_missing_extras_and_data_are_inconclusive_with_the_way_to_get_them(monke
     assert record.status == "inconclusive"
     assert "extra torch is missing: pip install 'firstlight[torch]'" in record.evidence
     assert f"there is no mnist/ in {tmp_path}" in record.evidence
-    assert not claims.raised(record)
+    assert not record.raised
     (tmp_path / "mnist").mkdir()
     assert claims.missing(("mnist",), tmp_path) == ()
     with pytest.raises(ValueError, match=r"a need is an extra .* or a data set .*; got 'tensorflow'"):

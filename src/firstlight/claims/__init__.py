@@ -16,7 +16,7 @@ from firstlight.claims._claim import SCALES, VERDICTS, Check, Claim, Outcome, Pr
 from firstlight.claims._needs import DATASETS, EXTRAS, data_directory, extra_is_installed, install_command, missing
 from firstlight.claims._pages import claims_page, errata_page, pages
 from firstlight.claims._registry import PAPERS, Paper, UnknownClaim, all_claims, find, paper_claims
-from firstlight.claims._verify import Moment, as_expected, raised, reproduce, reproduce_command, rerun_command, verify
+from firstlight.claims._verify import Moment, reproduce, reproduce_command, rerun_command, verify
 
 __all__ = [
     "DATASETS",
@@ -34,7 +34,6 @@ __all__ = [
     "Setting",
     "UnknownClaim",
     "all_claims",
-    "as_expected",
     "claims_page",
     "data_directory",
     "errata_page",
@@ -44,7 +43,6 @@ __all__ = [
     "missing",
     "pages",
     "paper_claims",
-    "raised",
     "reproduce",
     "reproduce_command",
     "rerun_command",

@@ -108,16 +108,6 @@ def reproduce(
     return records
 
 
-def raised(record: ClaimRecord) -> bool:
-    """Return whether the check itself raised; the evidence is then its traceback."""
-    return record.raised
-
-
-def as_expected(record: ClaimRecord) -> bool:
-    """Return whether the check ended without an error and with the expected verdict."""
-    return record.as_expected
-
-
 def rerun_command(claim: Claim, setting: Setting) -> str:
     """Return the shell command that runs a check again.
 

@@ -73,7 +73,7 @@ def reproduce(
         _tell(records, verbose)
         if report is not None:
             screen.say(f"report: {report}")
-    return exits.OK if all(map(claims.as_expected, records)) else exits.DIFFERS
+    return exits.OK if all(record.as_expected for record in records) else exits.DIFFERS
 
 
 def _offered(selected, scale, *, named: bool):
@@ -88,19 +88,15 @@ def _offered(selected, scale, *, named: bool):
 
 
 def _verdict(record) -> dict:
-    from firstlight.claims import as_expected
-
     values = record.model_dump(exclude={"versions", "machine", "statement", "corrected"})
-    return values | {"as_expected": as_expected(record)}
+    return values | {"as_expected": record.as_expected}
 
 
 def _tell(records, verbose: bool) -> None:
-    from firstlight.claims import as_expected, raised
-
     marks = {True: Text("✓", style="green"), False: Text("✗", style="red")}
     rows = [
         (
-            marks[as_expected(record)],
+            marks[record.as_expected],
             record.id,
             record.status,
             "" if record.as_expected else f"expected {record.expected_verdict}",
@@ -114,10 +110,10 @@ def _tell(records, verbose: bool) -> None:
         ("", "claim", "verdict", "", "measured", "expected", "time"), rows, wrap=("measured", "expected")
     )
     for record in records:
-        if record.evidence and (verbose or not as_expected(record)):
+        if record.evidence and (verbose or not record.as_expected):
             lines = record.evidence.splitlines()
-            shown = lines if verbose or not raised(record) else [f"{lines[0]} (--verbose shows where)"]
+            shown = lines if verbose or not record.raised else [f"{lines[0]} (--verbose shows where)"]
             screen.say("\n".join(["", record.id, *shown]))
-    good = sum(map(as_expected, records))
+    good = sum(record.as_expected for record in records)
     seconds = sum(record.seconds for record in records)
     screen.say(f"\n{good} of {len(records)} verdicts as expected, in {screen.duration(seconds)}")

@@ -111,7 +111,12 @@ def addition(w: Float[np.ndarray, " k"], lam: float, times: Float[np.ndarray, " 
     k = len(w)
     settled = k**2 / (k + lam)
     total = settled + (w.sum() - settled) * np.exp(-2 * (k + lam) * times)
-    return total[:, None] / k + (w - w.mean()) * np.exp(-2 * lam * times)[:, None]
+    return _with_differences(total, w, lam, times)
+
+
+def _with_differences(total: Float[np.ndarray, " t"], w: np.ndarray, lam: float, times: np.ndarray) -> ToyPath:
+    """Return the path with a given sum, on which wᵢ − w̄ decays as e^{−2λt}."""
+    return total[:, None] / len(w) + (w - w.mean()) * np.exp(-2 * lam * times)[:, None]
 
 
 def train_floor(k: int, lam: float) -> float:
@@ -124,7 +129,10 @@ def train_floor(k: int, lam: float) -> float:
 
 
 def leaky_addition(w: Float[np.ndarray, " k"], lam: float, times: Float[np.ndarray, " t"]) -> ToyPath:
-    """Solve Figure 3 (right) in closed form: as `addition`, but slower while Σw < 0, where f has slope LEAK."""
+    """Solve Figure 3 (right) in closed form: Σw moves slower while Σw < 0, where f has slope LEAK.
+
+    The target is 2 for every k, so that this is `addition` only for k = 2 and Σw ≥ 0.
+    """
     k, s0 = len(w), float(w.sum())
     # Below the kink ds/dt = −2k·LEAK(LEAK·s − 2) − 2λs.
     rate, target = 2 * (k * LEAK**2 + lam), 2 * k * LEAK / (k * LEAK**2 + lam)
@@ -133,7 +141,7 @@ def leaky_addition(w: Float[np.ndarray, " k"], lam: float, times: Float[np.ndarr
     below = target + (s0 - target) * np.exp(-rate * times)
     above = settled + (max(s0, 0.0) - settled) * np.exp(-2 * (k + lam) * np.maximum(times - crossing, 0.0))
     total = np.where(times < crossing, below, above)
-    return total[:, None] / k + (w - w.mean()) * np.exp(-2 * lam * times)[:, None]
+    return _with_differences(total, w, lam, times)
 
 
 def hyperbola(w: Float[np.ndarray, " 2"], tau: Float[np.ndarray, " t"]) -> Float[np.ndarray, "t 2"]:

@@ -9,6 +9,7 @@ from firstlight.claims._claim import Outcome, Setting
 from firstlight.claims.cogo.checks._train import read, train
 from firstlight.claims.cogo.tolerances import TRAINED_POTENTIALS
 from firstlight.records import figure
+from firstlight.records._learned import LEARNED
 from firstlight.theories.cogo import OrderCensus
 from firstlight.theories.cogo.lemmas import observe_potentials
 
@@ -53,7 +54,7 @@ def potentials_along_training(setting: Setting) -> Outcome:
         "|r_a0kk| of order 6, over 1/√8 d": float(six.mean()) if len(six) else None,
     }
     parts = (
-        measured["test accuracy"] > 0.99 and measured["train accuracy"] > 0.99,
+        measured["test accuracy"] > LEARNED and measured["train accuracy"] > LEARNED,
         abs(measured["Σ r_kkk over (d − 1)/2d"] - 1) < TRAINED_POTENTIALS,
         faded and measured["other r, root mean square, over 1/2d"] < 0.01,
         measured["share with 4 or 6"] > 0.5,
@@ -91,8 +92,8 @@ def _groks(lanes: tuple[flow.LaneResult, ...]) -> bool:
 
 
 def _first(lane: flow.LaneResult, column: str) -> float:
-    """Return the first epoch at which a column is above 0.99."""
-    reached = lane.frame["step"].to_numpy()[lane.frame[column].to_numpy() > 0.99]
+    """Return the first epoch at which a column is above `LEARNED`."""
+    reached = lane.frame["step"].to_numpy()[lane.frame[column].to_numpy() > LEARNED]
     return float(reached[0]) if len(reached) else float("inf")
 
 
