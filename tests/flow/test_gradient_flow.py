@@ -1,5 +1,7 @@
 """Gradient flow against closed forms, conserved quantities and the order of its solvers."""
 
+import inspect
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -8,7 +10,7 @@ import pytest
 from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
-from firstlight.flow._gradient_flow import gradient_flow
+from firstlight.flow._gradient_flow import FlowOptions, gradient_flow
 from firstlight.flow.population import population_loss, population_value_and_grad
 from firstlight.groups import cyclic
 from firstlight.records._spec import Loss
@@ -182,3 +184,14 @@ def test_what_cannot_start_says_why():
         gradient_flow(saddle, {"u": 1j, "v": 1.0}, 1.0)
     with pytest.raises(ValueError, match="at least one floating-point array"):
         gradient_flow(saddle, {"u": 1}, 1.0)
+
+
+def test_the_options_that_callers_pass_on_are_keywords_of_gradient_flow():
+    keywords = {
+        name: parameter.annotation
+        for name, parameter in inspect.signature(gradient_flow).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY
+    }
+    options = FlowOptions.__annotations__
+    assert options
+    assert options == {name: keywords.get(name) for name in options}

@@ -1,5 +1,6 @@
 """The probe leaves a model as it was, streams, answers clearly, and its random projections are unbiased."""
 
+import inspect
 import math
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from torch import nn
 
 from firstlight import plots, probes, report
 from firstlight.probes._decay import decay_from_group
+from firstlight.probes._feature_probe import ProbeOptions
 from firstlight.records import ProbeRecord
 
 
@@ -355,3 +357,12 @@ except ImportError as error:
     assert "pip install 'firstlight[torch]'" in done.stdout
     code = "import sys; from firstlight import probes; probes.FeatureProbe; print('jax' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_the_options_that_callers_pass_on_are_the_keywords_of_the_probe():
+    keywords = {
+        name: parameter.annotation
+        for name, parameter in inspect.signature(probes.FeatureProbe).parameters.items()
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name != "optimizer"
+    }
+    assert ProbeOptions.__annotations__ == keywords
