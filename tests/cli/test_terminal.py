@@ -156,7 +156,7 @@ DEEP = "[" * 5000 + "]" * 5000
 def test_a_file_that_no_spec_can_be_is_the_users_error(cli, folder, name, content):
     (folder / name).write_text(content, encoding="utf-8")
     for command in ("run", "sweep"):
-        _is_a_users_error(cli(command, name))
+        _assert_user_error(cli(command, name))
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_file_that_no_spec_can_be_is_the_users_error(cli, folder, name, conten
     ids=lambda words: ascii(words)[:40],
 )
 def test_words_that_no_spec_can_hold_are_the_users_error(cli, spec, words):
-    _is_a_users_error(cli("run", spec, *words))
+    _assert_user_error(cli("run", spec, *words))
 
 
 def test_a_path_of_bytes_is_printed_or_refused(cli, folder):
@@ -185,10 +185,10 @@ def test_a_path_of_bytes_is_printed_or_refused(cli, folder):
         ("report", "\udcff.html"),
         ("claims", "show", "\udcff"),
     ):
-        _is_a_users_error(cli(*words))
+        _assert_user_error(cli(*words))
 
 
-def _is_a_users_error(done):
+def _assert_user_error(done):
     assert done.code == exits.USER_ERROR, done.err[-500:]
     assert "Traceback" not in done.err
     assert len(done.err) < 1.2 * terminal.LONGEST

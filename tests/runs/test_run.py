@@ -158,7 +158,7 @@ def test_a_checkpoint_that_cannot_be_written_neither_fails_the_run_nor_loses_its
     spec = SPEC.model_copy(update=LONG)
     with monkeypatch.context() as patch:
         patch.setattr(_checkpoint, "write_atomically", full)
-        words = r"checkpoint .* cannot be written \(No space left on device\); the run goes on"
+        words = r"checkpoint .* cannot be written \(No space left on device\); the run continues"
         with pytest.warns(UserWarning, match=words), pytest.raises(flow.TrainingInterrupted):
             runs.run(spec, store=path, progress="off", on_record=ctrl_c_at(1000), checkpoint_seconds=0.0)
     with Store(path) as store:

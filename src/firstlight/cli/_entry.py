@@ -72,7 +72,7 @@ def _answer(argv: Sequence[str] | None) -> int:
     except Exception as error:
         if interrupts.requested():  # C++ code has turned the interruption into an error of its own
             return signals.end(error)
-        if not _is_a_users(error):
+        if not _is_user_error(error):
             traceback.print_exc()
             print(
                 f"error: this is a bug in firstlight ({type(error).__name__}); please report it",
@@ -98,8 +98,11 @@ _ENGINES = ("diffrax", "equinox", "jax", "numpy", "optax", "scipy")
 """Libraries that receive only checked values: a ValueError raised inside them is a bug in firstlight."""
 
 
-def _is_a_users(error: Exception) -> bool:
-    """Whether an error is the user's: values, files and stores are checked where they enter, with readable messages."""
+def _is_user_error(error: Exception) -> bool:
+    """Return whether the user caused an error.
+
+    Values, files and stores are checked where they enter, with readable messages.
+    """
     from firstlight.records import StoreError
 
     # Text with half a character in it comes from a file or a command line, wherever it is first written.

@@ -147,7 +147,7 @@ def _end_at_once(number: int) -> None:
     try:
         how = _COMMAND.how()
     except Exception:  # whatever state the command is in, it ends now
-        how = "what was saved before is kept; run the same command again"
+        how = "what was saved before stays; run the same command again"
     cursor = "\x1b[?25h" if os.isatty(2) else ""
     again = " again" if number == interrupts.requested() else ""
     line = f"{cursor}\n{_WORDS[signal.Signals(number)]}{again} before it had stopped: {how}\n"

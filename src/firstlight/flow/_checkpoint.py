@@ -55,7 +55,7 @@ def save_checkpoint(path: Path, state: State, lanes: Sequence[Mapping[str, Any]]
         write_atomically(path, payload)
     except OSError as error:
         # An earlier checkpoint still exists: resuming from it costs time but gives the same run.
-        warnings.warn(f"the checkpoint {path} cannot be written ({error.strerror}); the run goes on", stacklevel=2)
+        warnings.warn(f"the checkpoint {path} cannot be written ({error.strerror}); the run continues", stacklevel=2)
 
 
 def checkpoint_step(path: Path) -> int | None:

@@ -108,7 +108,7 @@ def find_uses(parameter: torch.nn.Parameter, parents: Parents, leaves: dict[int,
 
 @dataclass(frozen=True)
 class _View:
-    """Which axis of the parameter each axis of a view of it is, None for those that were added, and which rows."""
+    """A view of a parameter: the parameter's axis for each axis (None if added), and its range of rows."""
 
     axes: tuple[int | None, ...]
     rows: tuple[int, int]

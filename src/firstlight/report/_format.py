@@ -20,7 +20,7 @@ class Quantity:
 
 
 def text_of(value: Any) -> str:
-    """A value of a record as a reader wants it: few digits, long lists cut with their length.
+    """Format a value: few digits, long lists shortened.
 
     >>> text_of(0.123456789), text_of(True), text_of(None), text_of([1, 2.5]), text_of(list(range(99)))
     ('0.12346', 'yes', '–', '1, 2.5', '0, 1, 2, 3, 4, 5, 6, … (99 values)')
@@ -62,7 +62,7 @@ def _is_number(value: Any) -> bool:
 
 
 def duration(seconds: float) -> str:
-    """A time span in the units one would say it in.
+    """Format a number of seconds in readable units.
 
     >>> duration(0.0123), duration(4.56), duration(200), duration(7500)
     ('0.012 s', '4.6 s', '3 min 20 s', '2 h 05 min')

@@ -76,7 +76,7 @@ _PLAIN = {
 
 
 def readable(text: str) -> str:
-    r"""The text in ASCII: signs by their usual spelling, Greek by name, and what has no form as an escape.
+    r"""Convert text to ASCII; escape characters without a spelling.
 
     >>> readable("‖λ‖² ≥ 10⁻³ for Li₂ ✓"), readable("│⠉⣿\ud800")
     ('||lambda||^2 >= 10^-3 for Li2 +', '|.#\\ud800')
@@ -142,7 +142,7 @@ def can_show(text: str, stream: Any) -> bool:
 
 
 def wrapped(text: str, stream: Any) -> str:
-    """The text as a terminal of this width shows it without breaking a word; unchanged for a file or a pipe."""
+    """Wrap text to the width of the terminal without breaking words; leave it unchanged for a file or a pipe."""
     if not stream.isatty():
         return text
     width = shutil.get_terminal_size().columns

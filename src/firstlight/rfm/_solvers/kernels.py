@@ -134,7 +134,7 @@ class Exponential(Kernel):
 
 
 class Quadratic(Kernel):
-    r"""(u/L²)² of the inner product u = xᵀMz; the sign of its slope is not in K, so u is computed again.
+    r"""Quadratic kernel (u/L²)², u = xᵀMz. K does not show the sign of u, so u is recomputed.
 
     >>> u = np.array([-3.0])
     >>> Quadratic().values(u)

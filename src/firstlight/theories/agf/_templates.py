@@ -64,7 +64,7 @@ class Template:
                 f"template must be {group.order} finite numbers, one per element of {group.name}, got shape {x.shape}"
             )
         if np.ptp(x) == 0:
-            raise ValueError("template must not be constant: centred, nothing of it is left to learn")
+            raise ValueError("template must not be constant: after centring it is zero")
         object.__setattr__(self, "group", group)
         object.__setattr__(self, "template", x - x.mean())
 

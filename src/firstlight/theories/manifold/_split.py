@@ -61,7 +61,7 @@ class _Envelope(eqx.Module):
 
 
 def ridge_inner(features: Callable[[Any], Float[Array, "n K"]], Y: ArrayLike, lam: float) -> Inner:
-    """The inner solver for a linear last layer: V = Hᵀ(HHᵀ + λI)⁻¹Y (eq. 16) with H = features(θ₁).
+    """Return the inner solver of a linear last layer: V = Hᵀ(HHᵀ + λI)⁻¹Y (eq. 16) with H = features(θ₁).
 
     >>> inner = ridge_inner(lambda w: w, np.eye(2), lam=1.0)
     >>> inner(jnp.eye(2)).tolist()
