@@ -156,6 +156,7 @@ def test_a_network_for_a_task_trains_on_it(make):
         ("leaky_relu(0.1)", 1, 1),
         ("silu", None, 1),
         ("tanh", None, 1),
+        ("sigmoid", None, 0),
     ],
 )
 def test_homogeneity_is_the_power_by_which_a_scale_leaves_the_activation(name, homogeneity, at_zero):
@@ -167,3 +168,9 @@ def test_homogeneity_is_the_power_by_which_a_scale_leaves_the_activation(name, h
         close(sigma(3 * X), 3**homogeneity * sigma(X))
     small = np.float32(2.0**-12) * X
     np.testing.assert_allclose(sigma(2 * small), 2**at_zero * sigma(small), rtol=2.0**-9)
+
+
+@pytest.mark.parametrize("sigma", [jnp.square, jnp.cos, "poly(0,0)"])
+def test_the_lowest_power_of_a_callable_is_not_known(sigma):
+    """cos has 0 and a wrapped square has 2; a function that is zero has none."""
+    assert activation(sigma).homogeneity_at_zero is None

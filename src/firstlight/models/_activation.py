@@ -31,7 +31,8 @@ class Activation:
     - `function`: σ, elementwise.
     - `slope`: σ′, elementwise; None differentiates `function`.
     - `polynomial`: coefficients (c₀, c₁, c₂, …) with σ(x) = Σ_i c_i xⁱ, or None when σ is no polynomial.
-    - `homogeneity`: q with σ(cx) = c^q σ(x) for every c > 0, or None when σ is not homogeneous.
+    - `homogeneity`: q with σ(cx) = c^q σ(x) for every c > 0, or None if σ is not homogeneous, or not known to be.
+    - `lowest_power`: q with σ(x) ≈ c x^q near 0 if σ is neither a polynomial nor homogeneous; None if q is not known.
     - `wrapped`: the user's callable, or None for a named activation.
 
     >>> square = activation("quadratic")
@@ -44,6 +45,7 @@ class Activation:
     slope: Elementwise | None = field(default=None, compare=False, repr=False)
     polynomial: tuple[float, ...] | None = field(default=None, compare=False, repr=False)
     homogeneity: int | None = field(default=None, compare=False, repr=False, kw_only=True)
+    lowest_power: int | None = field(default=None, compare=False, repr=False, kw_only=True)
     wrapped: Elementwise | None = field(default=None, repr=False)
 
     def __call__(self, x: ArrayLike) -> Array:
@@ -59,13 +61,17 @@ class Activation:
         return jax.jvp(self.function, (x,), (jnp.ones_like(x),))[1]
 
     @property
-    def homogeneity_at_zero(self) -> int:
-        """Return q with σ(x) ≈ c x^q near 0: the lowest power of a polynomial, 1 for every other σ.
+    def homogeneity_at_zero(self) -> int | None:
+        """Return q with σ(x) ≈ c x^q near 0, or None if q is not known, as for a wrapped callable.
 
         >>> activation("poly(1,0.5)").homogeneity, activation("poly(1,0.5)").homogeneity_at_zero
         (None, 1)
+        >>> activation("sigmoid").homogeneity_at_zero, activation(jnp.square).homogeneity_at_zero
+        (0, None)
         """
-        return next((i for i, c in enumerate(self.polynomial or ()) if c), 1)
+        if self.polynomial is not None:
+            return next((i for i, c in enumerate(self.polynomial) if c), None)
+        return self.lowest_power if self.homogeneity is None else self.homogeneity
 
     def __repr__(self) -> str:
         return f"activation({self.name!r})" if self.wrapped is None else f"activation({self.wrapped!r})"
@@ -142,9 +148,9 @@ _FIXED: dict[str, Activation] = {
         power(1),
         power(2),
         Activation("relu", jax.nn.relu, lambda x: (x > 0).astype(x.dtype), homogeneity=1),
-        Activation("silu", jax.nn.silu, _silu_slope),
-        Activation("tanh", jnp.tanh, _tanh_slope),
-        Activation("sigmoid", jax.nn.sigmoid, _sigmoid_slope),
+        Activation("silu", jax.nn.silu, _silu_slope, lowest_power=1),
+        Activation("tanh", jnp.tanh, _tanh_slope, lowest_power=1),
+        Activation("sigmoid", jax.nn.sigmoid, _sigmoid_slope, lowest_power=0),
     )
 }
 _FORMS = (*_FIXED, "power<q>", "poly(a,b)", "leaky_relu", "leaky_relu(slope)")

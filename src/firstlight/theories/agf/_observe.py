@@ -17,6 +17,8 @@ def observe_units(ctx: Context) -> dict[str, Array]:
     | `agf.active` | number of hidden units with norm at least 1 |
     | `agf.largest_dormant` | largest norm below 1 |
     | `agf.wait` | time of gradient flow until the next hidden unit reaches norm 1 |
+
+    The wait is NaN if the lowest power of the activation at 0 is not known.
     """
     W, V = ctx.model.first, ctx.model.last
     norm2 = jnp.sum(W**2, axis=0) + jnp.sum(V**2, axis=1)
@@ -25,10 +27,12 @@ def observe_units(ctx: Context) -> dict[str, Array]:
     slope = jnp.sum(W * ctx.gradients.first, axis=0) + jnp.sum(V * ctx.gradients.last, axis=1)
     norm = jnp.sqrt(norm2)
     dormant = norm < AWAKE
+    q = ctx.model.activation.homogeneity_at_zero
+    wait = jnp.full((), jnp.nan, norm.dtype) if q is None else jnp.min(waits(norm, -slope / norm2, 1.0 + q))
     return {
         "agf.active": jnp.sum(~dormant).astype(norm.dtype),
         "agf.largest_dormant": jnp.max(jnp.where(dormant, norm, 0.0)),
-        "agf.wait": jnp.min(waits(norm, -slope / norm2, 1.0 + ctx.model.activation.homogeneity_at_zero)),
+        "agf.wait": wait,
     }
 
 
