@@ -1,4 +1,4 @@
-"""The lens tells a staircase from a slide, counts active hidden units and says when the next one wakes."""
+"""The lens compares the first fall of the loss with AGF's wait, and counts active hidden units."""
 
 import inspect
 from types import SimpleNamespace
@@ -36,6 +36,13 @@ def test_a_run_is_summarised_by_agf():
     assert (summary["next_step"] is None) == (not np.isfinite(summary["wait"]))
 
 
+def test_the_next_hidden_unit_has_no_date_if_the_learning_rate_changes():
+    optimizer = {"name": "sgd", "learning_rate": 0.05, "schedule": {"shape": "cosine"}}
+    summary = runs.run(spec(optimizer=optimizer), progress="off").summary["agf"]
+    assert summary["next_step"] is None
+    assert "constant learning rate" in summary["story"]
+
+
 def test_the_wait_is_exact_for_an_aligned_neuron():
     U_star, norm = 0.4, np.array([0.1, 0.3])
     for kappa in (2, 3, 4):
@@ -61,6 +68,7 @@ def test_falls_of_a_staircase_and_of_a_slide():
         ({"loss": {"kind": "cross_entropy"}}, "squared error"),
         ({"model": {"width": 8, "bias": True}}, "without bias"),
         ({"model": {"width": 8, "activation": "sigmoid"}}, "σ(0) = 0"),
+        ({"model": {"width": 8, "activation": "poly(0,0)"}}, "known lowest power"),
     ],
 )
 def test_it_says_where_it_does_not_apply(changes, reason):
@@ -84,38 +92,113 @@ def test_what_is_observed_are_norms_and_their_rates_neuron_by_neuron():
     allowed = rounding(1, 6, np.float32)
     assert float(observed["agf.largest_dormant"]) == pytest.approx(max(norms), rel=allowed)
     assert float(observed["agf.wait"]) == pytest.approx(min(waits), rel=allowed)
+    model.activation = models.activation(jnp.sin)
+    unknown = inspect.unwrap(observe.observe_units)(SimpleNamespace(model=model, gradients=gradients))
+    assert np.isnan(unknown["agf.wait"])
 
 
 STAIRS = 0.5 / (1 + np.exp((np.arange(101) - 30) * 3.0)) + 0.5 / (1 + np.exp((np.arange(101) - 70) * 3.0))
-SLIDE = np.exp(-np.arange(101) / 30)
+RATE = 0.05
 
 
-def judged(loss, *, active=2.0, largest=0.05, **changes):
-    """The verdict on a made-up run: `active` hidden units at the end, the largest norm at the start."""
-    rows = len(loss)
+def judged(loss, *, due=30.0, largest=0.02, rows=slice(None), **changes):
+    """The verdict on a made-up run whose next jump is forecast for `due` (a number, or one for each row)."""
+    steps = np.arange(len(loss))[rows]
     columns = {
-        "train_loss": np.asarray(loss, float),
-        "agf.active": np.linspace(0, active, rows).round(),
-        "agf.largest_dormant": np.full(rows, largest),
-        "agf.wait": np.full(rows, np.inf),
+        "train_loss": np.asarray(loss, float)[rows],
+        "agf.active": np.zeros(len(steps)),
+        "agf.largest_dormant": np.full(len(steps), largest),
+        "agf.wait": RATE * np.maximum(np.broadcast_to(due, len(loss))[rows] - steps, 0),
     }
-    return lens.verdict(RunRecord(spec=spec(**changes), status="finished", table=Table(np.arange(rows), columns)))
+    return lens.verdict(RunRecord(spec=spec(**changes), status="finished", table=Table(steps, columns)))
 
 
-def test_a_staircase_agrees_and_a_slide_does_not():
-    stairs, slide = judged(STAIRS), judged(SLIDE)
-    assert (stairs.agrees, slide.agrees) == ("yes", "no")
-    assert "in 2 falls, the first at epoch 30" in stairs.measured
-    assert "slides down" in slide.sentence
-    assert stairs.look_at == lens.TITLE == lens.figure_data(runs.run(spec(), progress="off"))[0].title
+def test_a_fall_at_the_predicted_time_agrees():
+    verdict = judged(STAIRS)
+    assert verdict.agrees == "yes"
+    assert verdict.predicted == "first fall near epoch 30 (forecast at epoch 15)"
+    assert verdict.measured == "first fall at epoch 30"
+    assert verdict.look_at == lens.TITLE == lens.figure_data(runs.run(spec(), progress="off"))[0].title
 
 
-def test_a_flat_loss_agrees_while_every_hidden_unit_is_dormant():
-    assert judged(np.full(50, 0.8), active=0.0).agrees == "yes"
-    woken = judged(np.full(50, 0.8), active=3.0)
-    assert woken.agrees == "no"
-    assert "3 woke and the loss did not fall" in woken.sentence
-    assert judged(np.zeros(50), active=0.0).agrees == "yes"
+@pytest.mark.parametrize("length", [12, 20, 50, 100, 200, 400, 2000])
+@pytest.mark.parametrize("due", [10, 30, 1000])
+def test_an_exponential_decay_disagrees_at_every_length(length, due):
+    """exp(−t/20) has no plateau before its fall, however long the run goes on."""
+    verdict = judged(np.exp(-np.arange(length) / 20), due=due)
+    assert verdict.agrees == "no"
+    assert "but the loss fell at epoch 2 already" in verdict.sentence
+
+
+@pytest.mark.parametrize("length", [60, 100, 400, 4000])
+def test_a_slide_that_passes_the_level_on_time_disagrees_too(length):
+    """exp(−t/600) is 5 % lower at epoch 31, but has made half of its way at epoch 15."""
+    for slide in (np.exp(-np.arange(length) / 600), 1 - np.arange(length) / 620):
+        verdict = judged(slide)
+        assert verdict.agrees == "no"
+        assert "slides down from the start" in verdict.sentence
+
+
+def test_a_fall_that_comes_too_late_or_never_disagrees():
+    late = judged(STAIRS, due=12)
+    assert late.agrees == "no"
+    assert "near epoch 12, but the loss fell only at epoch 30" in late.sentence
+    never = judged(np.full(80, 0.8))
+    assert never.agrees == "no"
+    assert never.measured == "no fall until epoch 79"
+    unforeseen = judged(STAIRS, due=np.inf)
+    assert unforeseen.agrees == "no"
+    assert unforeseen.predicted == "first fall never"
+
+
+def test_the_forecast_that_counts_is_the_first_after_half_of_its_time():
+    """While the units align the forecast comes down from 200; at epoch 16 it says 31.5, and what follows is ignored."""
+    due = np.where(np.arange(101) < 16, 200.0, np.where(np.arange(101) < 25, 31.5, 90.0))
+    verdict = judged(STAIRS, due=due)
+    assert verdict.agrees == "yes"
+    assert verdict.predicted == "first fall near epoch 32 (forecast at epoch 16)"
+
+
+@pytest.mark.parametrize(("loss", "due"), [(STAIRS[:20], 30.0), (np.full(50, 0.8), 30.0), (np.full(21, 0.8), 1e6)])
+def test_a_run_that_ends_before_its_fall_is_not_judged(loss, due):
+    verdict = judged(loss, due=due)
+    assert verdict.agrees == "does not apply"
+    assert "still on its first plateau" in verdict.sentence
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(("momentum", "rate"), [(0.0, 0.3), (0.9, 0.03)])
+def test_gradient_descent_from_small_weights_falls_when_agf_predicts(seed, momentum, rate):
+    run = spec(
+        model={"width": 16, "init": "normal", "scale": 0.005},
+        optimizer={"name": "sgd", "learning_rate": rate, "momentum": momentum},
+        recording={"every": 20},
+        steps=4000,
+        seed=seed,
+    )
+    verdict = lens.verdict(runs.run(run, progress="off"))
+    assert verdict.agrees == "yes", verdict.sentence
+
+
+def test_twenty_epochs_at_a_tiny_learning_rate_say_nothing():
+    run = spec(
+        model={"width": 16, "init": "normal", "scale": 0.005},
+        optimizer={"name": "sgd", "learning_rate": 1e-6},
+        recording={"every": 1},
+        steps=20,
+    )
+    verdict = lens.verdict(runs.run(run, progress="off"))
+    assert verdict.agrees == "does not apply"
+    assert "the run ends at epoch 20" in verdict.sentence
+
+
+@pytest.mark.parametrize(("kappa", "width"), [(2, 1), (2, 16), (3, 16), (4, 100)])
+def test_the_largest_small_norm_makes_half_of_the_wait_before_the_fall(kappa, width):
+    """Units that grow from α lower the loss by 5 % when their norm is ρ; the wait from ρ is half of that from α."""
+    alpha, rho = lens.largest_small_norm(kappa, width), (lens.FALLEN / width) ** (1 / kappa)
+    assert 0 < alpha < rho
+    whole, rest = agf.lemmas.jump_bound(np.array([alpha, rho]), kappa, 1.0)
+    assert rest == pytest.approx(whole / 2, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -125,8 +208,14 @@ def test_a_flat_loss_agrees_while_every_hidden_unit_is_dormant():
         ({"optimizer": {"name": "sgd", "batch_size": 5}}, "mini-batches"),
         ({"optimizer": {"name": "sgd", "weight_decay": 0.1}}, "without weight decay"),
         ({"optimizer": {"name": "sgd", "layer_rates": {"W": 2.0}}}, "one learning rate for all layers"),
-        ({"largest": 0.9}, "norm above 0.1"),
+        ({"optimizer": {"name": "sgd", "schedule": {"shape": "cosine"}}}, "constant learning rate"),
+        ({"optimizer": {"name": "sgd", "schedule": {"warmup": 5}}}, "without warm-up"),
+        ({"largest": 0.9}, "norm above 0.079"),
+        ({"model": {"width": 16, "activation": "relu"}}, "norm above 0.0031"),
         ({"loss": [1.0, 0.5, 0.0]}, "Fewer than 10"),
+        ({"rows": slice(None, None, 10)}, "Fewer than 10"),
+        ({"loss": np.zeros(50)}, "zero"),
+        ({"loss": np.ones(50), "due": np.inf}, "No dormant hidden unit is growing"),
         ({"loss": [1.0] * 20 + [np.nan]}, "diverged"),
     ],
 )

@@ -1,4 +1,4 @@
-"""AGF's view of a run: is the loss a staircase, which hidden units are active, and when does the next one wake?"""
+"""AGF's view of a run: when the loss falls, which hidden units are active, and when the next one wakes."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,22 +7,34 @@ import numpy as np
 
 from firstlight.flow import Lens
 from firstlight.models import activation
-from firstlight.records import FigureData, RunRecord, RunSpec, TheoryVerdict, figure
+from firstlight.records import FigureData, RunRecord, RunSpec, TheoryVerdict, TwoLayerModel, figure
 from firstlight.theories.agf._observe import observe_units
 
 TITLE = "Plateaus and falls of the loss"
 
-SMALL = 0.1
-"""The largest norm of a hidden unit at the start that still counts as a small initialisation."""
+FALLEN = 0.05
+"""The loss has left its first plateau when it is lower than at the start by this share.
 
-MOVING = 0.25
-"""A staircase falls during less than this share of the time."""
+The share does not depend on the length of the run. It is far above the rounding errors of single precision, and below
+the first step of a staircase with up to 20 equal steps.
+"""
 
-FLAT = 0.02
-"""A loss that falls by less than this share of its first value has not left its first plateau."""
+FACTOR = 2.0
+"""The first fall agrees within this factor of its predicted time.
+
+AGF's times are exact for a vanishing initialisation α; the corrections are of order 1/|log α|. At the largest α that
+`largest_small_norm` accepts, the correction is one half: the fall is seen at half of the predicted time.
+"""
+
+SLIDE = 0.25
+"""Halfway to its first fall, a loss on a plateau has made at most this part of the fall.
+
+Dormant units grow exponentially or faster. From a small initialisation they have made at most √FALLEN = 0.22 of the
+fall by then. A loss that decays from the start, as an exponential or a straight line, has made at least one half.
+"""
 
 _ROWS = 10
-"""With fewer recorded rows a staircase looks like a slide."""
+"""With fewer recorded rows before the predicted fall, a plateau looks like a slide."""
 
 
 def reason_not_applicable(spec: RunSpec) -> str:
@@ -31,9 +43,32 @@ def reason_not_applicable(spec: RunSpec) -> str:
         return "AGF is about the squared error; train with loss.kind = 'mse'"
     if spec.model.kind != "two_layer" or spec.model.bias:
         return "it needs a two_layer model without bias"
-    if float(activation(spec.model.activation)(0.0)) != 0.0:
+    sigma = activation(spec.model.activation)
+    if float(sigma(0.0)) != 0.0:
         return f"it needs an activation with σ(0) = 0, and {spec.model.activation} is not one"
+    if sigma.homogeneity_at_zero is None:
+        return f"it needs an activation with a known lowest power at 0, and {spec.model.activation} has none"
     return ""
+
+
+def largest_small_norm(kappa: float, width: int) -> float:
+    """Return the largest norm α of a hidden unit at the start that counts as a small initialisation.
+
+    K dormant units of norm ρ lower the loss by a share of about K·ρ^κ. The loss has fallen by `FALLEN` when ρ is
+    (FALLEN/K)^(1/κ). At the returned α, ρ grows that far in a share 1/FACTOR of the wait for norm one.
+
+    **Arguments:**
+
+    - `kappa`: κ ≥ 2, the degree of the utility.
+    - `width`: K, the number of hidden units.
+
+    >>> round(largest_small_norm(2, 1), 6), round(largest_small_norm(3, 50), 6)
+    (0.05, 0.052632)
+    """
+    rho = (FALLEN / width) ** (1 / kappa)
+    if kappa == 2:
+        return rho**FACTOR
+    return (FACTOR * (rho ** (2 - kappa) - 1) + 1) ** (1 / (2 - kappa))
 
 
 def falls(times: Any, loss: Any, share: float = 0.05) -> tuple[list[float], float]:
@@ -67,35 +102,35 @@ def summarise(record: RunRecord) -> Mapping[str, Any]:
         return {"story": "nothing was recorded"}
     steps = np.asarray(table.step)
     jumps, motion = falls(steps, table["train_loss"])
-    wait, optimizer = float(table["agf.wait"][-1]), record.spec.optimizer
-    following = optimizer.name == "sgd" and optimizer.batch_size is None
-    # Momentum μ makes plain gradient descent faster by 1/(1 − μ).
-    rate = optimizer.learning_rate / (1 - (getattr(optimizer, "momentum", 0.0) or 0.0))
-    due = int(steps[-1] + wait / rate) if following and np.isfinite(wait) else None
+    wait, reason = float(table["agf.wait"][-1]), _other_clock(record.spec)
+    due = int(steps[-1] + wait / _rate(record.spec)) if np.isfinite(wait) and not reason else None
     values = {
         "jumps": jumps,
         "in_motion": motion,
-        "is_staircase": bool(jumps) and motion < MOVING,
         "active_first": int(table["agf.active"][0]),
         "active_last": int(table["agf.active"][-1]),
         "wait": wait,
         "next_step": due,
     }
-    return {**values, "story": _story(values, following, record.spec.clock)}
+    return {**values, "story": _story(values, reason, record.spec.clock)}
 
 
-def _story(values: Mapping[str, Any], following: bool, clock: str) -> str:
+def _rate(spec: RunSpec) -> float:
+    """Return the time of gradient flow per step; momentum μ makes plain gradient descent faster by 1/(1 − μ)."""
+    return spec.optimizer.learning_rate / (1 - (spec.optimizer.momentum or 0.0))
+
+
+def _story(values: Mapping[str, Any], reason: str, clock: str) -> str:
     if values["active_first"]:
         start = f"{values['active_first']} hidden units start with a norm above 1: the initialisation is not small"
     else:
         start = "All hidden units start dormant"
-    shape = "a staircase" if values["is_staircase"] else "no staircase"
-    story = f"{start}. The loss is {shape}: {len(values['jumps'])} falls, moving {values['in_motion']:.0%} of the time."
+    story = f"{start}. The loss has {len(values['jumps'])} falls, which take {values['in_motion']:.0%} of the time."
     story += f" {values['active_last']} hidden units are active at the end"
     if values["next_step"] is not None:
         return f"{story}; at its present growth the next one wakes near {clock} {values['next_step']}."
-    if not following:
-        return f"{story}. AGF times full-batch gradient descent only."
+    if reason:
+        return f"{story}. {reason}"
     return f"{story}; no dormant hidden unit is growing."
 
 
@@ -115,58 +150,99 @@ def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
 
 
 def verdict(record: RunRecord) -> TheoryVerdict | None:
-    """Compare a run with AGF's prediction that the loss is a staircase of long plateaus and short falls.
+    """Compare the time of the first fall with AGF's wait for the first hidden unit.
 
-    AGF predicts this for full-batch gradient descent from a small initialisation. A loss that has not yet fallen
-    agrees as long as every hidden unit is dormant.
+    AGF predicts the time for full-batch gradient descent from a small initialisation. Until then the loss stays on its
+    first plateau.
     """
     table = record.table
-    if "agf.active" not in table or "train_loss" not in table or not len(table):
+    if not {"agf.active", "agf.wait", "agf.largest_dormant", "train_loss"} <= set(table.columns) or not len(table):
         return None
-    if reason := _no_prediction(record):
+    steps, loss, clock = np.asarray(table.step, float), np.asarray(table["train_loss"], float), record.spec.clock
+    if reason := _other_clock(record.spec) or _no_prediction(record):
         return TheoryVerdict(theory="agf", agrees="does not apply", sentence=reason)
-    loss, active, clock = np.asarray(table["train_loss"], float), np.asarray(table["agf.active"]), record.spec.clock
-    fallen = float(loss[0] - loss.min()) / max(float(loss[0]), np.finfo(float).tiny)
-    if fallen < FLAT:
-        return _on_first_plateau(loss[0], fallen, int(active[-1]), clock)
-    jumps, motion = falls(table.step, loss)
-    agrees = bool(jumps) and motion < MOVING
-    first = f", the first at {clock} {jumps[0]:g}" if jumps else ""
-    sentence = (
-        "The loss is a staircase, as AGF predicts from a small initialisation: long plateaus and short falls."
-        if agrees
-        else "AGF predicts long plateaus and short falls from a small initialisation, but the loss slides down."
-    )
+    fallen = 1 - loss / loss[0]
+    left = np.flatnonzero(fallen >= FALLEN)
+    first = int(left[0]) if len(left) else None
+    made, due = forecast(steps, steps + np.asarray(table["agf.wait"], float) / _rate(record.spec), first)
+    if reason := _too_little(steps, due, first, clock):
+        return TheoryVerdict(theory="agf", agrees="does not apply", sentence=reason)
+    agrees, sentence = _compare(steps, fallen, due, first, clock)
+    when = f"near {clock} {due:.0f} (forecast at {clock} {made:.0f})" if np.isfinite(due) else "never"
     return TheoryVerdict(
         theory="agf",
-        predicted=f"the loss moves during less than {MOVING:.0%} of the run",
-        measured=f"it moves during {motion:.0%}, in {len(jumps)} falls{first}",
+        predicted=f"first fall {when}",
+        measured=f"no fall until {clock} {steps[-1]:.0f}"
+        if first is None
+        else f"first fall at {clock} {steps[first]:.0f}",
         agrees="yes" if agrees else "no",
         sentence=sentence,
         look_at=TITLE,
     )
 
 
-def _on_first_plateau(level: float, fallen: float, active: int, clock: str) -> TheoryVerdict:
-    sentence = (
-        f"The loss waits on its first plateau with every hidden unit dormant, as AGF predicts; train for more {clock}s "
-        "to see it fall."
-        if not active
-        else f"AGF predicts a fall when a hidden unit wakes, but {active} woke and the loss did not fall."
-    )
-    return TheoryVerdict(
-        theory="agf",
-        predicted=f"the loss stays at {level:.3g} until a hidden unit wakes",
-        measured=f"{active} hidden units woke, the loss fell by {fallen:.1%}",
-        agrees="no" if active else "yes",
-        sentence=sentence,
-        look_at=TITLE,
+def forecast(steps: np.ndarray, due: np.ndarray, first: int | None) -> tuple[float, float]:
+    """Return when the first fall was forecast, and for when.
+
+    At the start the hidden units point in random directions. While they align, their utility grows and the forecasts
+    come down: the first forecast is only an upper bound. The forecast that counts is the first that is made after half
+    of its own time. If the loss falls before, the last forecast before the fall counts.
+
+    **Arguments:**
+
+    - `steps`: the recorded steps (r,).
+    - `due`: step of the next jump as forecast at each recorded step (r,).
+    - `first`: row of the first fall; None if the loss does not fall.
+
+    >>> forecast(np.array([0.0, 10, 20, 30]), np.array([90.0, 50, 38, 36]), 3)
+    (20.0, 38.0)
+    """
+    before = len(steps) if first is None else first
+    settled = np.flatnonzero(FACTOR * steps[:before] >= due[:before])
+    row = int(settled[0]) if len(settled) else before - 1
+    return float(steps[row]), float(due[row])
+
+
+def _too_little(steps: np.ndarray, due: float, first: int | None, clock: str) -> str:
+    """Return '' if the run is long enough, and recorded often enough, to see the predicted fall, else the reason."""
+    if first is None and not np.isfinite(due):
+        return "No dormant hidden unit is growing, so AGF predicts no fall to compare."
+    if first is None and steps[-1] < FACTOR * due:
+        return (
+            f"The loss is still on its first plateau. AGF predicts the first fall near {clock} {due:.0f} within a "
+            f"factor of {FACTOR:g}, and the run ends at {clock} {steps[-1]:.0f}."
+        )
+    if np.count_nonzero(steps < due) < _ROWS:
+        return f"Fewer than {_ROWS} losses were recorded before the predicted fall, too few to see a plateau."
+    return ""
+
+
+def _compare(steps: np.ndarray, fallen: np.ndarray, due: float, first: int | None, clock: str) -> tuple[bool, str]:
+    """Return whether the first fall agrees with its forecast, and the sentence that says so."""
+    if first is None:
+        return False, f"AGF predicts a fall near {clock} {due:.0f}, but the loss stays on its first plateau."
+    fall = steps[first]
+    if not np.isfinite(due):
+        return False, f"AGF predicts no fall, since no dormant unit grows, but the loss fell at {clock} {fall:.0f}."
+    if fall < due / FACTOR:
+        return (
+            False,
+            f"AGF predicts a plateau until {clock} {due:.0f}, but the loss fell at {clock} {fall:.0f} already.",
+        )
+    if fall > FACTOR * due:
+        return False, f"AGF predicts a fall near {clock} {due:.0f}, but the loss fell only at {clock} {fall:.0f}."
+    halfway = fallen[np.searchsorted(steps, fall / 2, side="right") - 1]
+    if halfway > SLIDE * FALLEN:
+        return False, "AGF predicts a plateau before the first fall, but the loss slides down from the start."
+    return True, (
+        f"The loss waits on its first plateau and falls at {clock} {fall:.0f}, within a factor of {FACTOR:g} of the "
+        f"{clock} {due:.0f} that AGF predicts."
     )
 
 
-def _no_prediction(record: RunRecord) -> str:
-    """Return '' if AGF predicts the shape of this loss curve, else the reason why not."""
-    optimizer, table = record.spec.optimizer, record.table
+def _other_clock(spec: RunSpec) -> str:
+    """Return '' if the optimizer follows gradient flow in the theory's time, else the reason why not."""
+    optimizer = spec.optimizer
     if optimizer.name != "sgd":
         return f"AGF describes gradient flow, and {optimizer.name} is not gradient flow: it rescales each gradient."
     if optimizer.batch_size:
@@ -175,12 +251,27 @@ def _no_prediction(record: RunRecord) -> str:
         return "AGF describes gradient descent with one learning rate for all layers."
     if optimizer.weight_decay:
         return "AGF describes gradient descent without weight decay."
-    if table["agf.active"][0] > 0 or not table["agf.largest_dormant"][0] <= SMALL:
-        return f"AGF describes small initialisations, and here hidden units start with a norm above {SMALL:g}."
-    if not np.isfinite(np.asarray(table["train_loss"], float)).all():
+    if optimizer.schedule.shape != "constant" or optimizer.schedule.warmup:
+        return "AGF's time is compared at a constant learning rate without warm-up only."
+    return ""
+
+
+def _no_prediction(record: RunRecord) -> str:
+    """Return '' if AGF predicts the first fall of this loss curve, else the reason why not."""
+    table, loss, model = record.table, np.asarray(record.table["train_loss"], float), record.spec.model
+    q = activation(model.activation).homogeneity_at_zero
+    if not isinstance(model, TwoLayerModel) or not q:
+        return "AGF predicts no time for this network."
+    limit = largest_small_norm(1.0 + q, model.width)
+    if table["agf.active"][0] > 0 or not table["agf.largest_dormant"][0] <= limit:
+        return (
+            f"AGF describes small initialisations, and here hidden units start with a norm above {limit:.2g}, the "
+            f"largest that is small for {model.width} hidden units."
+        )
+    if not np.isfinite(loss).all():
         return "The training diverged, so there is no loss curve to compare."
-    if len(table) < _ROWS:
-        return f"Fewer than {_ROWS} losses were recorded, too few to see plateaus."
+    if table.step[0] != 0 or loss[0] <= 0:
+        return "The loss at the start is zero or was not recorded, so there is no first plateau."
     return ""
 
 
