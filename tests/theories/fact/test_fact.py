@@ -172,14 +172,47 @@ def test_the_verdict_compares_every_layer_with_one(record):
     assert verdict.agrees == "yes"
     assert verdict.measured.count("in layer") == 2
     assert verdict.look_at == lens.figure_data(record)[0].title
+    assert verdict.sentence.startswith("The run is at rest, and every layer's features")
     rows = len(record.table)
     false = judged(record, {"fact.V.fact": np.full(rows, 0.4)})
     assert false.agrees == "no"
-    assert "Layer V is not what its loss asks for" in false.sentence
+    assert "The run is at rest, but layer V is not what its loss asks for" in false.sentence
     assert "0.400 in layer V" in false.measured
     half = judged(record, {"fact.V.fact": np.full(rows, np.nan)})
     assert half.agrees == "yes"
     assert half.measured.endswith("in layer W")
+
+
+@pytest.mark.parametrize("column", ["train_loss", "fact.W.size"])
+@pytest.mark.parametrize("alignment", [0.4, 1.0])
+def test_weights_that_still_move_are_not_judged(record, column, alignment):
+    """WWᵀ − FACT = W∇Lᵀ/λ, so a misalignment of moving weights says nothing about Theorem 3.1."""
+    moving = record.table[column] * np.linspace(1.5, 1.0, len(record.table))
+    columns = {column: moving, "fact.V.fact": np.full(len(record.table), alignment)}
+    verdict = judged(record, columns)
+    assert verdict.agrees == "does not apply"
+    assert "The weights were still moving" in verdict.sentence
+    assert verdict.measured.count("in layer") == 2
+
+
+def test_rest_is_measured_over_a_decay_budget_of_one(record):
+    """The rows are a budget of 10 apart: the last two decide, and one row alone shows no rest."""
+    early = record.table["train_loss"] * np.array([5.0, 5.0, 5.0, 1.0, 1.0])
+    assert judged(record, {"train_loss": early}).agrees == "yes"
+    last = Table(record.table.step[-1:], {name: record.table[name][-1:] for name in record.table.columns})
+    verdict = lens.verdict(record.model_copy(update={"table": last}))
+    assert verdict.agrees == "does not apply"
+    assert "Too few steps were recorded" in verdict.sentence
+
+
+@pytest.mark.parametrize(("activation", "kink"), [("relu", True), ("leaky_relu(0.1)", True), ("tanh", False)])
+def test_a_network_with_a_kink_cannot_contradict_the_theorem(record, activation, kink):
+    model = record.spec.model.model_copy(update={"activation": activation})
+    other = record.model_copy(update={"spec": record.spec.model_copy(update={"model": model})})
+    assert judged(other).agrees == "yes"
+    verdict = judged(other, {"fact.V.fact": np.full(len(record.table), 0.4)})
+    assert verdict.agrees == ("does not apply" if kink else "no")
+    assert ("may rest on its kink" in verdict.sentence) == kink
 
 
 @pytest.mark.parametrize(
