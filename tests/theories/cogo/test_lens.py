@@ -48,7 +48,11 @@ def test_without_weight_decay_the_number_of_hidden_units_is_not_predicted():
 
 def test_frequencies_that_are_their_own_negative_have_two_hidden_units():
     """Z4 has the pair ±1 and the real frequency 2; its sum at zero loss is 3/8."""
-    assert judged(3 / 8, (4, 2), group="Z4")[0].agrees == "yes"
+    verdict, _ = judged(3 / 8, (4, 2), group="Z4")
+    assert verdict.agrees == "yes"
+    assert verdict.measured.endswith(
+        "2 of 2 frequencies with 4 or 6 hidden units, or with 2 if a frequency is its own negative"
+    )
     assert judged(3 / 8, (3, 4), group="Z4")[0].agrees == "no"
 
 
