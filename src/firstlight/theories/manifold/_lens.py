@@ -1,20 +1,15 @@
-"""The lens of the zero-loss set: when it applies, the summary of a run, its figures, and the verdict on the norm."""
+"""The lens of the zero-loss set: when it applies, the summary of a run, and its figures."""
 
 from collections.abc import Mapping
-from math import exp, isfinite
 from typing import Any
 
 import numpy as np
 
 from firstlight import flow
-from firstlight.records import Agreement, FigureData, RunRecord, RunSpec, TheoryVerdict, figure
+from firstlight.records import FigureData, RunRecord, RunSpec, figure
 from firstlight.records._learned import first_row
 from firstlight.theories.manifold._observe import MEASURED_COLUMNS, observe
-
-FIGURE = "Training seen from the zero-loss set"
-
-VISIBLE = 0.02
-"""Largest relative fall of the squared norm, by the bound of `_norm_floor`, below which a run is too short to judge."""
+from firstlight.theories.manifold._verdict import FIGURE, has_rows, theory_claim, verdict
 
 
 def reason_not_applicable(spec: RunSpec) -> str:
@@ -22,10 +17,6 @@ def reason_not_applicable(spec: RunSpec) -> str:
     if spec.loss.kind == "cross_entropy":
         return "cross-entropy has no zero-loss set; train with loss.kind = 'mse'"
     return ""
-
-
-def _has_rows(record: RunRecord) -> bool:
-    return "manifold.norm" in record.table and len(record.table) > 0
 
 
 def _measured(record: RunRecord) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -36,7 +27,7 @@ def _measured(record: RunRecord) -> tuple[np.ndarray, dict[str, np.ndarray]]:
 
 def summarise(record: RunRecord) -> Mapping[str, Any]:
     """Return when the run memorised, how the norm changed, the distance to the zero-loss set, and `story`."""
-    if not _has_rows(record):
+    if not has_rows(record):
         return {"story": "nothing was recorded"}
     steps, norm = np.asarray(record.table.step), record.table["manifold.norm"]
     start = first_row(record.table, "train_accuracy")
@@ -59,11 +50,11 @@ def _weights(record: RunRecord) -> str:
 
 
 def _story(record: RunRecord, values: Mapping[str, Any]) -> str:
-    clock = record.spec.clock
+    clock, has_accuracy = record.spec.clock, "train_accuracy" in record.table
     if values["memorised_at"] is None:
         story = (
-            f"The squared norm of the weights went from {values['norm_first']:.3g} to {values['norm_last']:.3g}; the "
-            "training rows were not memorised"
+            f"The squared norm of the weights went from {values['norm_first']:.3g} to {values['norm_last']:.3g}; "
+            + ("the training rows were not memorised" if has_accuracy else "no accuracy was recorded")
         )
     else:
         story = (
@@ -81,97 +72,12 @@ def _story(record: RunRecord, values: Mapping[str, Any]) -> str:
             f", {values['tangential']:.0%} of the last update ran along the zero-loss set, with cosine "
             f"{values['descent']:.2f} to the direction that lowers the norm"
         )
-    return f"{story}. {_theory(record.spec)}"
-
-
-def _theory(spec: RunSpec) -> str:
-    """Return the claim of the theory for the optimizer of a run, in a sentence."""
-    optimizer = spec.optimizer
-    if optimizer.weight_decay == 0:
-        return "Without weight decay nothing drives a run along the zero-loss set."
-    if not flow.is_coupled(optimizer):
-        return (
-            f"The decoupled decay of {optimizer.name} does not minimise the norm, so the theory does not describe "
-            "this run."
-        )
-    if optimizer.name == "sgd":
-        return (
-            "This is gradient descent with weight decay in the loss, the case of the theory: share and cosine tend to "
-            "1 as the decay tends to 0."
-        )
-    return f"{optimizer.name} rescales each gradient: its minima are those of the theory, its path is not."
-
-
-def verdict(record: RunRecord) -> TheoryVerdict | None:
-    """Compare the squared norm after memorisation with the theory; None if no finite norm was recorded.
-
-    Under gradient descent with weight decay in the loss the norm falls along the zero-loss set, no faster than by
-    decay alone. For other optimizers the theory makes no claim about the path.
-    """
-    if not _has_rows(record) or not np.isfinite(record.table["manifold.norm"]).all():
-        return None
-    norm = record.table["manifold.norm"]
-    start = first_row(record.table, "train_accuracy")
-    measured = f"squared norm {norm[0 if start is None else start]:.4g}, then {norm[-1]:.4g}"
-    predicted, agrees, sentence = _judge(record, start)
-    return TheoryVerdict(
-        theory="manifold", predicted=predicted, measured=measured, agrees=agrees, sentence=sentence, look_at=FIGURE
-    )
-
-
-def _judge(record: RunRecord, start: int | None) -> tuple[str, Agreement, str]:
-    """Return prediction, agreement and sentence, given the row of memorisation."""
-    spec, norm, steps = record.spec, record.table["manifold.norm"], np.asarray(record.table.step)
-    optimizer = spec.optimizer
-    if optimizer.weight_decay == 0 or not flow.is_coupled(optimizer):
-        return "", "does not apply", _theory(spec)
-    if optimizer.name != "sgd":
-        sentence = (
-            f"With {optimizer.name} the theory says where training ends, at a least norm among exact fits, but not by "
-            "which path, so a finite run cannot test it."
-        )
-        return "ends at a least norm among exact fits", "does not apply", sentence
-    if start is None:
-        sentence = "The training rows were not memorised, and the theory describes training after memorisation."
-        return "", "does not apply", sentence
-    clock, high, last = spec.clock, float(norm[start]), float(norm[-1])
-    low = _norm_floor(high, optimizer, int(steps[-1] - steps[start]))
-    if high - low <= VISIBLE * high:
-        sentence = (
-            f"The run ended too soon after memorisation at {clock} {steps[start]}: weight decay could change the "
-            f"squared norm by at most {1 - low / high:.1%}."
-        )
-        return "", "does not apply", sentence
-    predicted = f"squared norm falls from {high:.4g}, to no less than {low:.4g}"
-    if last >= high:
-        sentence = (
-            f"The squared norm did not fall after memorisation at {clock} {steps[start]}: it went from {high:.4g} to "
-            f"{last:.4g}."
-        )
-        return predicted, "no", sentence
-    if last < low:
-        sentence = (
-            f"The squared norm fell from {high:.4g} to {last:.4g} after memorisation, faster than weight decay alone "
-            f"would lower it, to {low:.4g}."
-        )
-        return predicted, "no", sentence
-    sentence = (
-        f"The squared norm fell from {high:.4g} at memorisation to {last:.4g}, and not below the {low:.4g} that weight "
-        "decay alone would reach."
-    )
-    return predicted, "yes", sentence
-
-
-def _norm_floor(norm: float, optimizer: Any, steps: int) -> float:
-    """Return the squared norm that decay alone reaches: ‖θ‖² exp(−2·rate·wd·steps), which the flow along 𝒵 exceeds."""
-    rate = optimizer.learning_rate / (1 - (optimizer.momentum or 0.0))
-    exponent = 2 * rate * optimizer.weight_decay * steps * max(1.0, *optimizer.layer_rates.values(), 1.0)
-    return norm * exp(-exponent) if isfinite(exponent) else 0.0
+    return f"{story}. {theory_claim(record.spec)}"
 
 
 def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
     """Return the norm at every recorded step, and distance, share and cosine at the measured steps."""
-    if not _has_rows(record):
+    if not has_rows(record):
         return ()
     x, at, columns = figure.time_axis(record.spec), *_measured(record)
     norm = figure.Series("all weights", record.table.step, record.table["manifold.norm"])
