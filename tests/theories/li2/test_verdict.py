@@ -5,6 +5,7 @@ import pytest
 
 from firstlight.records import RunRecord, RunSpec, Table
 from firstlight.theories import li2
+from firstlight.theories.li2 import _predict
 
 SPEC = {
     "task": {"group": "Z23", "split": {"fraction": 0.6}},
@@ -47,16 +48,83 @@ def test_the_time_of_generalising_is_held_against_a_factor_of_two():
     ("changes", "cause"),
     [
         ({"task": {"split": {"fraction": 0.2}}}, "too few training pairs"),
-        ({"optimizer": {"weight_decay": 0.0}}, "too weak"),
         ({"model": {"width": 8}}, "too few hidden units"),
     ],
 )
 def test_a_network_that_should_not_generalise(changes, cause):
-    stays = _verdict([0.1] * 30, **changes)
+    stays = _verdict([0.1] * 30, every=200, **changes)
     assert stays.agrees == "yes"
     assert cause in stays.sentence
-    assert _verdict([0.1, 0.1, 1.0, 1.0], **changes).agrees == "no"
-    assert _verdict([0.1] * 30, train=0.5, **changes).agrees == "does not apply"
+    for every in (10, 1000):
+        assert _verdict([0.1, 0.1, 1.0, 1.0], every=every, **changes).agrees == "no"
+    assert _verdict([0.1] * 30, train=0.5, every=200, **changes).agrees == "does not apply"
+
+
+def test_a_weak_decay_may_generalise_very_late():
+    weak = {"optimizer": {"weight_decay": 0.0}}
+    latest = 7.6 / 2e-3
+    stays = _verdict([0.1] * 5, every=1000, **weak)
+    assert stays.agrees == "yes"
+    assert "too weak" in stays.sentence
+    assert stays.predicted.startswith(f"memorises, then stalls, or generalises only after epoch {latest:.0f} (")
+    early, late = (_verdict([0.1, 0.1, 1.0, 1.0], every=every, **weak) for every in (1000, 2000))
+    assert early.agrees == "no"
+    assert f"or only after epoch {latest:.0f}" in early.sentence
+    assert late.agrees == "yes"
+    assert "only at epoch 4000, very late as forecast" in late.sentence
+    # A decay just below the limit is tested by the same time, not by the infinite time of no decay.
+    slight = {"optimizer": {"weight_decay": 1e-5}}
+    assert _verdict([0.1] * 5, every=1000, **slight).agrees == "yes"
+
+
+@pytest.mark.parametrize(
+    ("train", "changes"),
+    [
+        (1.0, {"task": {"split": {"fraction": 0.2}}}),
+        (1.0, {"optimizer": {"weight_decay": 0.0}}),
+        (1.0, {"model": {"width": 8}}),
+        (0.5, {"optimizer": {"weight_decay": 0.1}}),
+        (0.5, {"model": {"activation": "linear"}}),
+    ],
+)
+@pytest.mark.parametrize("every", [1, 10])
+def test_a_run_shorter_than_a_success_would_need_tests_nothing(train, changes, every):
+    verdict = _verdict([0.1] * 4, train=train, every=every, **changes)
+    assert verdict.agrees == "does not apply"
+    assert f"The run ended at epoch {3 * every}, too early to test the forecast" in verdict.sentence
+
+
+def test_the_epochs_to_test_are_the_latest_forecast_of_success():
+    """The limit is where `_compare_time` would say no, if the same run were forecast to generalise."""
+    eta = 317 * 1e-3 / 2
+    forecast = li2.predict("Z23", n=317, K=256, eta=eta, learning_rate=2e-3)
+    assert _predict.epochs_to_test(eta, 256, "quadratic", 2e-3) == pytest.approx(2 * forecast.epochs, abs=1)
+    strongest = _predict.epochs_to_test(0.75, 256, "quadratic", 2e-3)
+    assert _predict.epochs_to_test(100.0, 256, "quadratic", 2e-3) == strongest > 100
+    weakest = _predict.epochs_to_test(1 / 256, 256, "quadratic", 2e-3)
+    assert _predict.epochs_to_test(0.0, 256, "quadratic", 2e-3) == weakest == 3800
+
+
+def test_a_success_without_decay_has_its_time_too():
+    narrow = {
+        "task": {"split": {"fraction": 0.95}},
+        "model": {"width": 100},
+        "optimizer": {"weight_decay": 0.0},
+    }
+    short, long = (_verdict([0.1] * 11, every=every, **narrow) for every in (1, 400))
+    assert short.predicted.startswith("generalises (")
+    assert short.agrees == "does not apply"
+    assert "too early to test" in short.sentence
+    assert long.agrees == "no"
+    assert "did not generalise within 4000 epochs" in long.sentence
+    assert _verdict([0.1, 0.1, 1.0, 1.0], **narrow).agrees == "yes"
+
+
+def test_one_epoch_is_singular():
+    fast = {"optimizer": {"weight_decay": 0.1, "learning_rate": 10.0}}
+    verdict = _verdict([0.1, 0.1], train=0.3, every=1, **fast)
+    assert verdict.agrees == "yes"
+    assert "within 1 epoch, as forecast" in verdict.sentence
 
 
 def test_a_decay_that_removes_all_features_leaves_the_training_pairs_unlearned():

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import erf, exp, inf, isfinite, log, nan, prod, sqrt
+from math import ceil, erf, exp, inf, isfinite, log, nan, prod, sqrt
 from numbers import Integral
 
 import numpy as np
@@ -175,7 +175,7 @@ def predict(
     }
     outcome, why = decide(chances)
     generalises = outcome == "grokking"
-    epochs = PACE / learning_rate * (eta * K) ** -SLOWER if generalises and eta > 0 else nan if generalises else inf
+    epochs = epochs_at(eta * K, learning_rate) if generalises and eta > 0 else nan if generalises else inf
     forecast = Prediction(
         group=group.name,
         samples=int(n),
@@ -194,6 +194,29 @@ def predict(
         story="",
     )
     return _with_story(forecast, why, error, K, sigma)
+
+
+def epochs_at(decay: float, learning_rate: float) -> float:
+    """Return the epochs after which Adam should generalise with decay ηK: `PACE`/rate · (ηK)^−`SLOWER`.
+
+    >>> round(epochs_at(90.0, 1e-3))
+    255
+    """
+    return PACE / learning_rate * decay**-SLOWER
+
+
+def epochs_to_test(eta: float, K: int, activation: str, learning_rate: float) -> int:
+    """Return the epochs that a run needs to test a forecast of failure.
+
+    They are the latest at which the same run would generalise if success were forecast: `EPOCHS_FACTOR` times
+    `epochs_at`. Decay is not forecast to bring success with ηK below `SLOW` or η above `COLLAPSE`, so η is limited to
+    that range. Without decay a run therefore needs 2·3.8/rate epochs, the latest time of any forecast at this rate.
+
+    >>> epochs_to_test(0.2, 2048, "quadratic", 1e-3), epochs_to_test(0.0, 2048, "quadratic", 1e-3)
+    (206, 7600)
+    """
+    edge, _ = COLLAPSE.get(named_activation(activation).homogeneity or 0, _COLLAPSE_ELSEWHERE)
+    return ceil(EPOCHS_FACTOR * epochs_at(max(min(eta, edge) * K, SLOW), learning_rate))
 
 
 def _check(group: Group, n: int, K: int, eta: float) -> None:

@@ -6,10 +6,10 @@ from math import isfinite
 import numpy as np
 
 from firstlight import flow, groups
-from firstlight.records import Agreement, GroupTask, RunRecord, RunSpec, Table, TheoryVerdict
+from firstlight.records import Agreement, GroupTask, RunRecord, RunSpec, Table, TheoryVerdict, TwoLayerModel
 from firstlight.records._learned import first_row
 from firstlight.tasks._splitting import train_count
-from firstlight.theories.li2._predict import EPOCHS_FACTOR, Prediction, decide, predict
+from firstlight.theories.li2._predict import EPOCHS_FACTOR, Prediction, decide, epochs_to_test, predict
 from firstlight.theories.li2._stages import decay_ridge, lasting_row
 
 FIGURE = "Li₂: the stages of the run"
@@ -33,7 +33,8 @@ _CAUSES = {
 def verdict(record: RunRecord) -> TheoryVerdict | None:
     """Compare whether and when the network generalised with `predict`; None if no accuracy was recorded.
 
-    A network that is forecast to generalise should do so within `EPOCHS_FACTOR` of the forecast time.
+    A network that is forecast to generalise should do so within `EPOCHS_FACTOR` of the forecast time. A forecast of
+    failure is tested only by a run that lasted for `epochs_to_test`.
     """
     if not len(record.table) or "train_accuracy" not in record.table:
         return None
@@ -49,7 +50,7 @@ def verdict(record: RunRecord) -> TheoryVerdict | None:
         )
     forecast = forecast_run(record.spec)
     compare = _compare_time if forecast.outcome == "grokking" else _compare_failure
-    predicted, agrees, sentence = compare(forecast, outcome)
+    predicted, agrees, sentence = compare(forecast, outcome, _epochs_to_test(record.spec))
     odds = max(forecast.probability, 1 - forecast.probability)
     return TheoryVerdict(
         theory="li2",
@@ -91,12 +92,23 @@ def training_pairs(task: GroupTask) -> int:
 
 def forecast_run(spec: RunSpec) -> Prediction:
     """Return `predict` for a spec that it covers."""
-    task, model, optimizer = spec.task, spec.model, spec.optimizer
+    task, model, eta = _setting(spec)
+    rate = spec.optimizer.learning_rate
+    return predict(task.group, training_pairs(task), model.width, eta, model.activation, learning_rate=rate)
+
+
+def _epochs_to_test(spec: RunSpec) -> int:
+    """Return `epochs_to_test` for a spec that `predict` covers."""
+    _, model, eta = _setting(spec)
+    return epochs_to_test(eta, model.width, model.activation, spec.optimizer.learning_rate)
+
+
+def _setting(spec: RunSpec) -> tuple[GroupTask, TwoLayerModel, float]:
+    """Return task, model and η of a spec that `predict` covers."""
+    task, model = spec.task, spec.model
     if not isinstance(task, GroupTask) or model.kind != "two_layer":
         raise ValueError(f"a forecast needs a group task and a two-layer network, got {task.kind} and {model.kind}")
-    n = training_pairs(task)
-    eta = decay_ridge(n, optimizer.weight_decay, spec.loss)
-    return predict(task.group, n, model.width, eta, model.activation, learning_rate=optimizer.learning_rate)
+    return task, model, decay_ridge(training_pairs(task), spec.optimizer.weight_decay, spec.loss)
 
 
 @dataclass(frozen=True)
@@ -123,18 +135,23 @@ class _Outcome:
             return f"memorised at {self.clock} {self.memorised}, not generalised by {self.clock} {self.last}"
         return f"training pairs not learned by {self.clock} {self.last}"
 
+    @property
+    def duration(self) -> str:
+        return f"{self.last} {self.clock}{'' if self.last == 1 else 's'}"
 
-def _compare_time(forecast: Prediction, outcome: _Outcome) -> tuple[str, Agreement, str]:
+
+def _too_short(outcome: _Outcome, needed: int) -> str:
+    return (
+        f"The run ended at {outcome.clock} {outcome.last}, too early to test the forecast: a network that generalises "
+        f"may need until {outcome.clock} {needed}."
+    )
+
+
+def _compare_time(forecast: Prediction, outcome: _Outcome, needed: int) -> tuple[str, Agreement, str]:
     """Return prediction, agreement and sentence for a network that should generalise."""
-    clock, when = outcome.clock, outcome.generalised
     if not isfinite(forecast.epochs):
-        agrees = "no" if when is None else "yes"
-        sentence = (
-            f"The network did not generalise within {outcome.last} {clock}s, although the forecast was that it would."
-            if when is None
-            else f"The network generalised at {clock} {when}, as forecast; without weight decay no time was forecast."
-        )
-        return "generalises", agrees, sentence
+        return _compare_without_time(outcome, needed)
+    clock, when = outcome.clock, outcome.generalised
     low, high = (round(forecast.epochs * factor) for factor in (1 / EPOCHS_FACTOR, EPOCHS_FACTOR))
     span = f"{clock}s {low} to {high}"
     predicted = f"generalises at {span}"
@@ -142,7 +159,7 @@ def _compare_time(forecast: Prediction, outcome: _Outcome) -> tuple[str, Agreeme
         sentence = f"The run ended at {clock} {outcome.last}, before the end of the forecast range of {span}."
         return predicted, "does not apply", sentence
     if when is None:
-        sentence = f"The network did not generalise within {outcome.last} {clock}s; the forecast range was {span}."
+        sentence = f"The network did not generalise within {outcome.duration}; the forecast range was {span}."
         return predicted, "no", sentence
     if low <= when <= high:
         sentence = f"The network generalised at {clock} {when}, within the forecast range of {span}."
@@ -152,30 +169,65 @@ def _compare_time(forecast: Prediction, outcome: _Outcome) -> tuple[str, Agreeme
     return predicted, "no", sentence
 
 
-def _compare_failure(forecast: Prediction, outcome: _Outcome) -> tuple[str, Agreement, str]:
-    """Return prediction, agreement and sentence for a network that should not generalise."""
-    clock, predicted = outcome.clock, _FORECASTS[forecast.outcome]
-    cause = _CAUSES[decide(forecast.chances)[1]]
+def _compare_without_time(outcome: _Outcome, needed: int) -> tuple[str, Agreement, str]:
+    """Return prediction, agreement and sentence for a network that should generalise without weight decay."""
+    predicted = "generalises"
     if outcome.generalised is not None:
         sentence = (
-            f"The network generalised at {clock} {outcome.generalised}, although the forecast was that it would not "
-            f"because {cause}."
+            f"The network generalised at {outcome.clock} {outcome.generalised}, as forecast; without weight decay no "
+            "time was forecast."
         )
-        return predicted, "no", sentence
-    if forecast.outcome == "nothing":
-        if outcome.memorised is None:
-            sentence = f"The training pairs were not learned within {outcome.last} {clock}s, as forecast: {cause}."
-            return predicted, "yes", sentence
+        return predicted, "yes", sentence
+    if outcome.last < needed:
+        return predicted, "does not apply", _too_short(outcome, needed)
+    sentence = f"The network did not generalise within {outcome.duration}, although the forecast was that it would."
+    return predicted, "no", sentence
+
+
+def _compare_failure(forecast: Prediction, outcome: _Outcome, needed: int) -> tuple[str, Agreement, str]:
+    """Return prediction, agreement and sentence for a network that should not generalise.
+
+    With a weak decay it may still generalise, but only very late: after the latest epoch of a forecast of success.
+    """
+    clock, predicted, why = outcome.clock, _FORECASTS[forecast.outcome], decide(forecast.chances)[1]
+    cause = _CAUSES[why]
+    if why == "weak":
+        predicted = f"{predicted}, or generalises only after {clock} {needed}"
+    if outcome.generalised is not None:
+        return predicted, *_judge_success(outcome, needed, why)
+    if outcome.memorised is not None and forecast.outcome == "nothing":
         sentence = (
             f"The network memorised at {clock} {outcome.memorised}, although the forecast was that it would not "
             f"because {cause}."
         )
         return predicted, "no", sentence
+    if outcome.last < needed:
+        return predicted, "does not apply", _too_short(outcome, needed)
+    if forecast.outcome == "nothing":
+        sentence = f"The training pairs were not learned within {outcome.duration}, as forecast: {cause}."
+        return predicted, "yes", sentence
     if outcome.memorised is None:
         sentence = f"The run ended at {clock} {outcome.last}, before the training pairs were memorised."
         return predicted, "does not apply", sentence
     sentence = (
-        f"The network memorised at {clock} {outcome.memorised} and did not generalise within {outcome.last} {clock}s, "
+        f"The network memorised at {clock} {outcome.memorised} and did not generalise within {outcome.duration}, "
         f"as forecast: {cause}."
     )
     return predicted, "yes", sentence
+
+
+def _judge_success(outcome: _Outcome, needed: int, why: str) -> tuple[Agreement, str]:
+    """Return agreement and sentence for a network that generalised against the forecast, or late as forecast."""
+    clock, when, cause = outcome.clock, outcome.generalised, _CAUSES[why]
+    if why != "weak":
+        sentence = (
+            f"The network generalised at {clock} {when}, although the forecast was that it would not because {cause}."
+        )
+        return "no", sentence
+    if when is not None and when > needed:
+        return "yes", f"The network generalised only at {clock} {when}, very late as forecast: {cause}."
+    sentence = (
+        f"The network generalised at {clock} {when}, although the forecast was that it would not, or only after "
+        f"{clock} {needed}, because {cause}."
+    )
+    return "no", sentence
