@@ -92,7 +92,15 @@ def outputs(model: Model, inputs: Inputs) -> Float[Array, "n m"]:
 
 
 def value_and_grad(model: Model, inputs: Inputs, targets: Array | np.ndarray, loss: Loss) -> tuple[Array, Model]:
-    """Return the loss and its gradient; the gradient has the structure of the model."""
+    """Return the loss and its gradient; the gradient has the structure of the model.
+
+    **Arguments:**
+
+    - `model`: the network.
+    - `inputs`: n rows of inputs.
+    - `targets`: classes (n,) or values (n, m).
+    - `loss`: kind, factor, projection and reduction, see `objective`.
+    """
     model = jax.tree.map(jnp.asarray, model)
 
     def on_outputs(o: Array) -> Array:

@@ -168,7 +168,13 @@ def energy(
 ) -> Float[np.ndarray, "*K"]:
     """Return E(w) = ½‖Ỹᵀσ(Xw)‖² of a hidden unit w (2M,) or of every column of W (2M, K).
 
-    The other arguments are those of `GroupEnergy`.
+    **Arguments:**
+
+    - `W`: a hidden unit (2M,) or hidden units as columns (2M, K).
+    - `group`: group of order M.
+    - `activation`: σ, a name or anything that `models.activation` takes.
+    - `rows`: indices gM + g′ of the sampled pairs; None for all M² pairs.
+    - `residualised`: whether to remove from Y the part that depends on g alone or on g′ alone, not only the mean.
 
     >>> import numpy as np
     >>> from firstlight.groups import cyclic

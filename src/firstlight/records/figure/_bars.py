@@ -19,6 +19,15 @@ def spectrum(
 ) -> FigureData:
     """Return a stem plot over frequencies (numbers) or irreps (names), one set (n,) for each name in `values`.
 
+    **Arguments:**
+
+    - `values`: name → heights (n,).
+    - `at`: the n frequencies (numbers) or irreps (names).
+    - `x`: the horizontal axis, or its label.
+    - `y`: the vertical axis, or its label.
+    - `title`: the heading of the figure.
+    - `caption`: the text below the figure.
+
     >>> spectrum({"node 3": [0.1, 0.9]}, at=["trivial", "sign"], x="irrep", y="power").meta["ticks"]
     ('trivial', 'sign')
     """
@@ -41,6 +50,16 @@ def bars(
     caption: str = "",
 ) -> FigureData:
     """Return grouped bars: heights (groups,) for each name in `values`, with symmetric `errors` of the same shape.
+
+    **Arguments:**
+
+    - `groups`: names of the groups of bars.
+    - `values`: name of a series → heights (groups,).
+    - `x`: the horizontal axis, or its label.
+    - `y`: the vertical axis, or its label.
+    - `errors`: name of a series → half lengths (groups,) of its error bars.
+    - `title`: the heading of the figure.
+    - `caption`: the text below the figure.
 
     >>> accuracy = {"RFM": [0.96, 0.98]}
     >>> bars(["iris", "wine"], accuracy, errors={"RFM": [0.01, 0.01]}, x="data set", y="accuracy").kind
@@ -72,6 +91,17 @@ def histogram(
     caption: str = "",
 ) -> FigureData:
     """Return histograms of samples (n,) in common bins, as counts or as a density, with theory curves.
+
+    **Arguments:**
+
+    - `samples`: name → samples (n,); samples that are not finite are left out.
+    - `x`: the horizontal axis, or its label.
+    - `y`: the vertical axis, or its label.
+    - `bins`: the number of common bins, or their edges.
+    - `density`: whether to normalise each histogram to area 1.
+    - `theory`: curves to draw over the histograms.
+    - `title`: the heading of the figure.
+    - `caption`: the text below the figure.
 
     >>> histogram({"a": [0.0, 0.0, 1.0]}, x="energy", bins=2).arrays["counts0"]
     array([2., 1.])

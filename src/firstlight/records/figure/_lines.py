@@ -21,6 +21,17 @@ def curves(
 ) -> FigureData:
     """Return named curves, with stage bands (label, start, end) behind them and labelled reference lines.
 
+    **Arguments:**
+
+    - `series`: the curves.
+    - `x`: the horizontal axis, or its label.
+    - `y`: the vertical axis, or its label.
+    - `title`: the heading of the figure.
+    - `caption`: the text below the figure.
+    - `stages`: bands (label, start, end) along x, behind the curves.
+    - `horizontal`: label → y of a horizontal reference line.
+    - `vertical`: label → x of a vertical reference line.
+
     >>> loss = Series("loss", [1, 10, 100], [1.0, 0.5, 0.01], lower=[0.9, 0.4, 0.005], upper=[1.1, 0.6, 0.02])
     >>> step, height = Axis("step", scale="log"), Axis("loss", scale="log")
     >>> curves([loss], x=step, y=height, horizontal={"floor": 1e-3}).kind
@@ -56,6 +67,19 @@ def staircase(
 ) -> FigureData:
     """Return a measured loss (n,) and its prediction: k + 1 constant `levels` separated by k `jumps` in time.
 
+    **Arguments:**
+
+    - `time`: times of the measured loss (n,).
+    - `loss`: measured loss (n,).
+    - `levels`: predicted loss before, between and after the jumps (k + 1,).
+    - `jumps`: predicted times of the jumps, in increasing order (k,).
+    - `x`: the horizontal axis, or its label.
+    - `y`: the vertical axis, or its label.
+    - `title`: the heading of the figure.
+    - `caption`: the text below the figure.
+    - `measured`: label of the measured loss.
+    - `predicted`: label of the prediction.
+
     >>> staircase([0, 1, 2], [1.0, 0.9, 0.1], levels=[1.0, 0.0], jumps=[1.5], x="time", y="loss").kind
     'staircase'
     """
@@ -81,6 +105,16 @@ def scatter(
     identity: bool = False,
 ) -> FigureData:
     """Return a scatter plot with fitted lines, labelled with the fit; `identity` adds the line y = x.
+
+    **Arguments:**
+
+    - `series`: the sets of points.
+    - `x`: the horizontal axis, or its label.
+    - `y`: the vertical axis, or its label.
+    - `title`: the heading of the figure.
+    - `caption`: the text below the figure.
+    - `fits`: fitted lines, labelled with the fit.
+    - `identity`: whether to draw the line y = x.
 
     >>> cloud = Series("runs", [1, 2, 4], [1.1, 0.5, 0.24])
     >>> scatter([cloud], x="n", y="error", fits=[Series("slope −1.1", [1, 4], [1.1, 0.24])]).meta["identity"]

@@ -27,6 +27,20 @@ def heatmap(
 ) -> FigureData:
     """Return a heat map of a matrix (rows, columns); a diverging palette is symmetric about `center`.
 
+    **Arguments:**
+
+    - `matrix`: the values (rows, columns).
+    - `x`: the horizontal axis, or its label.
+    - `y`: the vertical axis, or its label.
+    - `value`: the axis of the colours, or its label.
+    - `title`: the heading of the figure.
+    - `caption`: the text below the figure.
+    - `rows`: names of the rows.
+    - `columns`: names of the columns.
+    - `palette`: "sequential" or "diverging".
+    - `center`: the middle value of a diverging palette.
+    - `limits`: (lowest, highest) value of the colour scale; from the data if not given.
+
     >>> heatmap([[1.0, -1.0], [0.0, 1.0]], x="column", y="row", value="weight", palette="diverging").kind
     'heatmap'
     """
@@ -55,6 +69,20 @@ def grid(
     limits: tuple[Number, Number] | None = None,
 ) -> FigureData:
     """Return small heat maps (n, rows, columns), one per feature, with one colour scale.
+
+    **Arguments:**
+
+    - `matrices`: the values (n, rows, columns).
+    - `labels`: names of the n maps.
+    - `x`: the horizontal axis, or its label.
+    - `y`: the vertical axis, or its label.
+    - `value`: the axis of the colours, or its label.
+    - `title`: the heading of the figure.
+    - `caption`: the text below the figure.
+    - `columns`: number of maps per row of the figure.
+    - `palette`: "sequential" or "diverging".
+    - `center`: the middle value of a diverging palette.
+    - `limits`: (lowest, highest) value of the colour scale; from the data if not given.
 
     >>> grid([[[0.0, 1.0]], [[1.0, 0.0]]], labels=["node 0", "node 1"], x="b", y="a", value="weight").kind
     'grid'
@@ -85,6 +113,18 @@ def phase(
 ) -> FigureData:
     """Return a phase diagram: rate (y, x) ∈ [0, 1], NaN where no run was made, with theory lines.
 
+    **Arguments:**
+
+    - `x_values`: increasing positions of the columns (X,).
+    - `y_values`: increasing positions of the rows (Y,).
+    - `rate`: success rates (Y, X) in [0, 1]; NaN where no run was made.
+    - `x`: the horizontal axis, or its label.
+    - `y`: the vertical axis, or its label.
+    - `value`: the axis of the colours, or its label.
+    - `title`: the heading of the figure.
+    - `caption`: the text below the figure.
+    - `theory`: lines to draw over the diagram.
+
     >>> phase([10, 20], [0.1, 0.2], [[0, 0.5], [0.5, 1]], x="group order M", y="data fraction").value.text
     'success rate'
     """
@@ -114,6 +154,17 @@ def alignment(
 ) -> FigureData:
     """Return a table of alignments in [−1, 1], layers × measures; NaN where an alignment is undefined.
 
+    **Arguments:**
+
+    - `values`: alignments (layers, measures) in [−1, 1]; NaN where undefined.
+    - `rows`: names of the layers.
+    - `columns`: names of the measures.
+    - `x`: the horizontal axis, or its label.
+    - `y`: the vertical axis, or its label.
+    - `value`: the axis of the colours, or its label.
+    - `title`: the heading of the figure.
+    - `caption`: the text below the figure.
+
     >>> alignment([[0.98, 0.71]], rows=["layer 1"], columns=["FACT", "√AGOP"]).meta["columns"]
     ('FACT', '√AGOP')
     """
@@ -142,6 +193,18 @@ def circles(
     caption: str = "",
 ) -> FigureData:
     """Return points (n, 2) of an embedding, coloured by `index` (default 0 … n − 1); `connect` joins them.
+
+    **Arguments:**
+
+    - `points`: positions (n, 2).
+    - `x`: the horizontal axis, or its label.
+    - `y`: the vertical axis, or its label.
+    - `index`: the numbers (n,) that colour the points; 0 … n − 1 if not given.
+    - `value`: the axis of the colours, or its label.
+    - `cyclic`: whether the colours return to the first after the last index.
+    - `connect`: whether to join the points in order.
+    - `title`: the heading of the figure.
+    - `caption`: the text below the figure.
 
     >>> circles([[1, 0], [0, 1], [-1, 0]], x="cos", y="sin").arrays["index"]
     array([0., 1., 2.])

@@ -8,6 +8,13 @@ from firstlight.records.figure._data import FigureData
 def panels(figures: Sequence[FigureData], *, columns: int = 2, title: str = "", caption: str = "") -> FigureData:
     """Return figures side by side, `columns` per row; panels do not nest.
 
+    **Arguments:**
+
+    - `figures`: the panels, in order; none of kind 'panels'.
+    - `columns`: number of panels per row.
+    - `title`: the heading of the figure.
+    - `caption`: the text below the figure.
+
     >>> from firstlight.records.figure import circles
     >>> circle = circles([[1, 0], [0, 1]], x="cos", y="sin", title="frequency 1")
     >>> unpack_panels(panels([circle, circle]))[1] == circle
