@@ -10,18 +10,21 @@ from firstlight.theories.cogo import _lens as lens
 LIMIT = 6 / 14
 
 
-def judged(total=LIMIT, orders=(4, 4, 6), accuracy=1.0, *, group="Z7", **changes):
-    """The verdict on a made-up run that ends with this sum of potentials, orders and held-out accuracy."""
+def judged(total=LIMIT, orders=(4, 4, 6), accuracy=1.0, *, before=None, group="Z7", **changes):
+    """The verdict on a made-up run that ends with this sum of potentials, orders and held-out accuracy.
+
+    `before` is the sum one row earlier, by default the last one: the potentials have settled.
+    """
     pairs = len(orders)
     columns = {
-        "test_accuracy": [0.1, accuracy],
-        "cogo.sum_diagonal": [0.0, total],
-        "cogo.off_diagonal": [0.1, 0.0],
-        "cogo.a0kk": np.zeros((2, pairs)),
-        "cogo.orders": np.array([np.zeros(pairs), orders], np.float32),
+        "test_accuracy": [0.1, accuracy, accuracy],
+        "cogo.sum_diagonal": [0.0, total if before is None else before, total],
+        "cogo.off_diagonal": [0.1, 0.0, 0.0],
+        "cogo.a0kk": np.zeros((3, pairs)),
+        "cogo.orders": np.array([np.zeros(pairs), orders, orders], np.float32),
     }
     mapping = {"task": {"group": group}, "lenses": ["cogo"], "optimizer": {"weight_decay": 1e-4}, **changes}
-    record = RunRecord(spec=spec_from_mapping(mapping), status="finished", table=Table([0, 100], columns))
+    record = RunRecord(spec=spec_from_mapping(mapping), status="finished", table=Table([0, 50, 100], columns))
     return lens.verdict(record), record
 
 
@@ -63,6 +66,7 @@ def test_frequencies_that_are_their_own_negative_have_two_hidden_units():
         ({"accuracy": np.nan}, "does not solve it yet"),
         ({"loss": {"kind": "cross_entropy"}}, "squared error"),
         ({"total": np.nan}, "diverged"),
+        ({"total": 0.6 * LIMIT, "before": 0.55 * LIMIT}, "still training"),
     ],
 )
 def test_a_network_that_is_no_optimizer_is_not_judged(changes, reason):

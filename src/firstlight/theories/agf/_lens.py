@@ -125,8 +125,9 @@ def _story(values: Mapping[str, Any], reason: str, clock: str) -> str:
         start = f"{values['active_first']} hidden units start with a norm above 1: the initialisation is not small"
     else:
         start = "All hidden units start dormant"
-    story = f"{start}. The loss has {len(values['jumps'])} falls, which take {values['in_motion']:.0%} of the time."
-    story += f" {values['active_last']} hidden units are active at the end"
+    count, active = len(values["jumps"]), values["active_last"]
+    story = f"{start}. The loss falls {count} time{'s' * (count != 1)}, for {values['in_motion']:.0%} of the time."
+    story += f" {active} hidden unit{'s are' if active != 1 else ' is'} active at the end"
     if values["next_step"] is not None:
         return f"{story}; at its present growth the next one wakes near {clock} {values['next_step']}."
     if reason:

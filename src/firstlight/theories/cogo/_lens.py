@@ -17,6 +17,12 @@ TITLE = "Potentials of matching frequencies grow, the others fade"
 NEAR = 0.1
 """The relative distance at which the sum of matching potentials counts as optimal; weight decay lowers the sum."""
 
+SETTLED = 0.02
+"""Largest change of the sum of potentials over the last quarter of the rows, in units of its value at zero loss.
+
+A fifth of `NEAR`: what is left of a slow approach then cannot decide the verdict.
+"""
+
 MOST = 0.5
 """The share of frequencies that must have the predicted number of hidden units: more than the others together.
 
@@ -152,6 +158,10 @@ def _no_prediction(record: RunRecord) -> str:
     column = "test_accuracy" if "test_accuracy" in table else "train_accuracy"
     if column not in table or not float(table[column][-1]) >= LEARNED:
         return "CoGO describes networks that solve the whole task, and this network does not solve it yet."
+    potentials = np.asarray(table["cogo.sum_diagonal"], float)
+    last_quarter = potentials[-max(2, len(potentials) // 4) :]
+    if np.ptp(last_quarter) > SETTLED * _limit(_frequencies(record).d):
+        return "The network solves the task but is still training: its potentials have not settled at an optimum yet."
     return ""
 
 
