@@ -27,7 +27,7 @@ def _verdict(test, *, train=1.0, every=10, **changes):
 def test_the_time_of_generalising_is_held_against_a_factor_of_two():
     forecast = li2.predict("Z23", n=317, K=256, eta=317 * 1e-3 / 2, learning_rate=2e-3)
     low, high = round(forecast.epochs / 2), round(2 * forecast.epochs)
-    late, early = [0, *[0.1] * (high // 10), 1.0, 1.0], [0, 0.1, 1.0, 1.0]
+    late, early = [0, *[0.1] * (high // 10 + 1), 1.0, 1.0], [0, 0.1, 1.0, 1.0]
     middle = [0, *[0.1] * (round(forecast.epochs) // 10 - 1), 1.0, 1.0]
     never = [0.1] * (high // 10 + 2)
     assert low > 20
@@ -42,6 +42,13 @@ def test_the_time_of_generalising_is_held_against_a_factor_of_two():
         assert verdict.agrees == agrees
         assert words in verdict.sentence
         assert verdict.predicted == f"generalises at epochs {low} to {high} (probability {forecast.probability:.2f})"
+
+
+def test_rows_too_far_apart_decide_nothing():
+    forecast = li2.predict("Z23", n=317, K=256, eta=317 * 1e-3 / 2, learning_rate=2e-3)
+    verdict = _verdict([0.1, 0.1, 1.0, 1.0], every=round(1.5 * forecast.epochs))
+    assert verdict.agrees == "does not apply"
+    assert "Record more often" in verdict.sentence
 
 
 @pytest.mark.parametrize(

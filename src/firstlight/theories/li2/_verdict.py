@@ -113,11 +113,12 @@ def _setting(spec: RunSpec) -> tuple[GroupTask, TwoLayerModel, float]:
 
 @dataclass(frozen=True)
 class _Outcome:
-    """When the run memorised and generalised, and when it ended."""
+    """When the run memorised and generalised, the row before it generalised, and when it ended."""
 
     clock: str
     memorised: int | None
     generalised: int | None
+    before: int
     last: int
 
     @classmethod
@@ -125,7 +126,8 @@ class _Outcome:
         step = np.asarray(table.step)
         rows = first_row(table, "train_accuracy"), lasting_row(table)
         memorised, generalised = (None if row is None else int(step[row]) for row in rows)
-        return cls(clock, memorised, generalised, int(step[-1]))
+        before = int(step[max(0, (rows[1] or 0) - 1)])
+        return cls(clock, memorised, generalised, before, int(step[-1]))
 
     @property
     def words(self) -> str:
@@ -164,6 +166,12 @@ def _compare_time(forecast: Prediction, outcome: _Outcome, needed: int) -> tuple
     if low <= when <= high:
         sentence = f"The network generalised at {clock} {when}, within the forecast range of {span}."
         return predicted, "yes", sentence
+    if outcome.before < high < when:
+        sentence = (
+            f"The network generalised between {clock}s {outcome.before} and {when}; the forecast range of {span} ends "
+            "in between. Record more often to decide."
+        )
+        return predicted, "does not apply", sentence
     side = "earlier" if when < low else "later"
     sentence = f"The network generalised as forecast, but at {clock} {when}, {side} than the range of {span}."
     return predicted, "no", sentence
