@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from firstlight.records._fit import FitRecord
     from firstlight.records._identity import SPEC_VERSION, changed_fields, digest_arrays, pin_arrays, run_id
     from firstlight.records._layout import FileError
+    from firstlight.records._learned import LEARNED, first_row
     from firstlight.records._probe import ProbedLayer, ProbeRecord
     from firstlight.records._run import RunRecord
     from firstlight.records._spec import (
@@ -93,6 +94,10 @@ _HOMES = {
         "software_versions",
     ),
     "_table": ("Table",),
+    "_learned": (
+        "LEARNED",
+        "first_row",
+    ),
     "_run": ("RunRecord",),
     "_theory_verdict": (
         "Agreement",
@@ -125,6 +130,7 @@ _HOMES = {
 _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "LEARNED",
     "SPEC_VERSION",
     "Agreement",
     "ArraysTask",
@@ -163,6 +169,7 @@ __all__ = [
     "check_store",
     "digest_arrays",
     "dump_toml",
+    "first_row",
     "load_spec",
     "machine_facts",
     "pin_arrays",

@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from firstlight.records import RunRecord, task_title
-from firstlight.records._learned import LEARNED, first_row
+from firstlight.records import LEARNED, RunRecord, first_row, task_title
 
 
 def first_step(record: RunRecord, column: str, at_least: float = LEARNED) -> int | None:

@@ -14,6 +14,7 @@ from firstlight.tasks._images import grey_images, whitened
 from firstlight.tasks._inputs import DenseInputs, IndexInputs, Inputs
 from firstlight.tasks._parity import sparse_parity
 from firstlight.tasks._regression import Contexts, in_context_regression, linear_regression
+from firstlight.tasks._splitting import train_count
 from firstlight.tasks._task import Split, Targets, Task
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "in_context_regression",
     "linear_regression",
     "sparse_parity",
+    "train_count",
     "tuple_count",
     "whitened",
 ]

@@ -7,8 +7,7 @@ import numpy as np
 
 from firstlight.flow import Lens
 from firstlight.groups import parse
-from firstlight.records import FigureData, GroupTask, RunRecord, RunSpec, TheoryVerdict, figure
-from firstlight.records._learned import LEARNED
+from firstlight.records import LEARNED, FigureData, GroupTask, RunRecord, RunSpec, TheoryVerdict, figure
 from firstlight.theories.cogo._frequencies import Frequencies, frequencies
 from firstlight.theories.cogo._observe import observe_potentials
 

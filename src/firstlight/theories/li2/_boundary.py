@@ -9,7 +9,7 @@ from jaxtyping import Float, Int, Real
 
 from firstlight.features import GroupEnergy, ascend, dominates, irrep_content, maxima, require_features
 from firstlight.groups import Group
-from firstlight.tasks._splitting import train_count
+from firstlight.tasks import train_count
 
 VANISHES = 1e-12
 """Share of E* below which the energy of a hidden unit of norm 1 is zero up to rounding."""

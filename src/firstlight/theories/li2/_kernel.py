@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from firstlight.features import centred, cosine, numpy_activation, ridge_gradient
-from firstlight.tasks._splitting import train_count
+from firstlight.tasks import train_count
 
 _REACH, _POINTS = 14.0, 200
 

@@ -5,8 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstlight.records import RunRecord, Table
-from firstlight.records._learned import LEARNED, first_row
+from firstlight.records import LEARNED, RunRecord, Table, first_row
 
 LOST = 0.9
 """Accuracy below which a set that had been learned counts as lost again."""

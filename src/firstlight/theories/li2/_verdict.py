@@ -6,9 +6,8 @@ from math import isfinite
 import numpy as np
 
 from firstlight import flow, groups
-from firstlight.records import Agreement, GroupTask, RunRecord, RunSpec, Table, TheoryVerdict, TwoLayerModel
-from firstlight.records._learned import first_row
-from firstlight.tasks._splitting import train_count
+from firstlight.records import Agreement, GroupTask, RunRecord, RunSpec, Table, TheoryVerdict, TwoLayerModel, first_row
+from firstlight.tasks import train_count
 from firstlight.theories.li2._predict import EPOCHS_FACTOR, Prediction, decide, epochs_to_test, predict
 from firstlight.theories.li2._stages import decay_ridge, lasting_row
 

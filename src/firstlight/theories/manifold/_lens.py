@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from firstlight import flow
-from firstlight.records import FigureData, RunRecord, RunSpec, figure
-from firstlight.records._learned import first_row
+from firstlight.records import FigureData, RunRecord, RunSpec, figure, first_row
 from firstlight.theories.manifold._observe import MEASURED_COLUMNS, observe
 from firstlight.theories.manifold._verdict import FIGURE, has_rows, theory_claim, verdict
 

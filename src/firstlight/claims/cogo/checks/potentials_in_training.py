@@ -8,8 +8,7 @@ from firstlight import flow
 from firstlight.claims._claim import Outcome, Setting
 from firstlight.claims.cogo.checks._train import read, train
 from firstlight.claims.cogo.tolerances import TRAINED_POTENTIALS
-from firstlight.records import figure
-from firstlight.records._learned import LEARNED
+from firstlight.records import LEARNED, figure
 from firstlight.theories.cogo import OrderCensus
 from firstlight.theories.cogo.lemmas import observe_potentials
 

@@ -10,8 +10,7 @@ import pandas as pd
 from firstlight import flow, models, tasks
 from firstlight.claims._claim import Outcome, Setting
 from firstlight.claims.li2.tolerances import OFF_DIAGONAL
-from firstlight.records import figure
-from firstlight.records._learned import LEARNED
+from firstlight.records import LEARNED, figure
 from firstlight.theories import li2
 
 Frames = list[pd.DataFrame]
