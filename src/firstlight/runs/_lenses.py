@@ -26,9 +26,9 @@ def _norm_columns(record: RunRecord) -> dict[str, Any]:
 
 def _norm_summary(record: RunRecord) -> Mapping[str, Any]:
     columns = _norm_columns(record)
-    changes = [f"of {name} from {column[0]:.3g} to {column[-1]:.3g}" for name, column in columns.items()]
+    changes = [f"The norm of {name} went from {c[0]:.3g} to {c[-1]:.3g}." for name, c in columns.items()]
     first, last = ({name: float(column[i]) for name, column in columns.items()} for i in (0, -1))
-    return {"first": first, "last": last, "story": f"The norm went {', '.join(changes)}." if changes else ""}
+    return {"first": first, "last": last, "story": " ".join(changes)}
 
 
 def _norm_figures(record: RunRecord) -> tuple[FigureData, ...]:
