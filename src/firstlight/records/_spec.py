@@ -102,6 +102,15 @@ class Optimizer(Frozen):
     batch_size: Count | None = None
 
     @property
+    def title(self) -> str:
+        """The optimizer's name in sentences.
+
+        >>> Optimizer(name="adamw").title
+        'AdamW'
+        """
+        return {"adam": "Adam", "adamw": "AdamW", "sgd": "SGD", "muon": "Muon"}[self.name]
+
+    @property
     def clock(self) -> Literal["epoch", "step"]:
         """The word for time: `epoch` if each step uses all training rows, else `step`."""
         return "step" if self.batch_size else "epoch"

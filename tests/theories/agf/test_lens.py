@@ -204,7 +204,7 @@ def test_the_largest_small_norm_makes_half_of_the_wait_before_the_fall(kappa, wi
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"optimizer": {"name": "adam"}}, "adam is not gradient flow"),
+        ({"optimizer": {"name": "adam"}}, "Adam is not gradient flow"),
         ({"optimizer": {"name": "sgd", "batch_size": 5}}, "mini-batches"),
         ({"optimizer": {"name": "sgd", "weight_decay": 0.1}}, "without weight decay"),
         ({"optimizer": {"name": "sgd", "layer_rates": {"W": 2.0}}}, "one learning rate for all layers"),

@@ -154,7 +154,7 @@ def test_the_lens_says_when_fact_cannot_hold(record):
         )
 
     assert "Without weight decay" in summary(weight_decay=0.0)["story"]
-    assert "decoupled decay of adamw" in summary(name="adamw", momentum=None)["story"]
+    assert "decoupled decay of AdamW" in summary(name="adamw", momentum=None)["story"]
     assert "below 1: too short" in summary(learning_rate=1e-3)["story"]
     assert "no budget says" in summary(name="adam", momentum=None)["story"]
 
@@ -219,7 +219,7 @@ def test_a_network_with_a_kink_cannot_contradict_the_theorem(record, activation,
     ("changes", "reason"),
     [
         ({"weight_decay": 0.0}, "Without weight decay"),
-        ({"name": "adamw", "momentum": None}, "decoupled decay of adamw"),
+        ({"name": "adamw", "momentum": None}, "decoupled decay of AdamW"),
         ({"name": "adam", "momentum": None}, "its own learning rate"),
         ({"learning_rate": 1e-3}, "below 1: too short"),
         ({"learning_rate": 1e-2}, "only from 3 on"),

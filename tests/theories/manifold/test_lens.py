@@ -78,7 +78,7 @@ def test_a_run_tells_its_norm_distance_and_that_adamw_does_not_minimise_the_norm
     assert summary["weights"] == "V"
     assert np.isfinite([summary["distance"], summary["tangential"], summary["descent"]]).all()
     assert 0 <= summary["tangential"] <= 1
-    assert "decoupled decay of adamw does not minimise the norm" in summary["story"]
+    assert "decoupled decay of AdamW does not minimise the norm" in summary["story"]
     figures = manifold.LENSES[0].figure_data(record)
     assert [figure.kind for figure in figures] == ["panels"]
     measured = np.isfinite(record.table["manifold.distance"])

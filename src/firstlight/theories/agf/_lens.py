@@ -245,7 +245,7 @@ def _other_clock(spec: RunSpec) -> str:
     """Return '' if the optimizer follows gradient flow in the theory's time, else the reason why not."""
     optimizer = spec.optimizer
     if optimizer.name != "sgd":
-        return f"AGF describes gradient flow, and {optimizer.name} is not gradient flow: it rescales each gradient."
+        return f"AGF describes gradient flow, and {optimizer.title} is not gradient flow: it rescales each gradient."
     if optimizer.batch_size:
         return "AGF describes full-batch gradient descent, and this run sees mini-batches."
     if optimizer.layer_rates:

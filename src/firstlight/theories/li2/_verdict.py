@@ -72,7 +72,7 @@ def reason_without_forecast(spec: RunSpec) -> str:
         return "it was measured with the squared error"
     coupled = flow.is_coupled(optimizer) or optimizer.weight_decay == 0
     if optimizer.name not in ("adam", "adamw") or not coupled:
-        return f"it was measured with Adam and weight decay in the gradient, and the optimizer is {optimizer.name}"
+        return f"it was measured with Adam and weight decay in the gradient, and the optimizer is {optimizer.title}"
     if optimizer.batch_size or optimizer.schedule.shape != "constant" or optimizer.schedule.warmup:
         return "it was measured with all training pairs in every update and a constant learning rate"
     if optimizer.layer_rates:

@@ -44,7 +44,7 @@ def theory_claim(spec: RunSpec) -> str:
         return "Without weight decay nothing drives a run along the zero-loss set."
     if not flow.is_coupled(optimizer):
         return (
-            f"The decoupled decay of {optimizer.name} does not minimise the norm, so the theory does not describe "
+            f"The decoupled decay of {optimizer.title} does not minimise the norm, so the theory does not describe "
             "this run."
         )
     if optimizer.name == "sgd":
@@ -52,7 +52,7 @@ def theory_claim(spec: RunSpec) -> str:
             "This is gradient descent with weight decay in the loss, the case of the theory: share and cosine tend to "
             "1 as the decay tends to 0."
         )
-    return f"{optimizer.name} rescales each gradient: its minima are those of the theory, its path is not."
+    return f"{optimizer.title} rescales each gradient: its minima are those of the theory, its path is not."
 
 
 def verdict(record: RunRecord) -> TheoryVerdict | None:
@@ -85,7 +85,7 @@ def _reason_without_claim(spec: RunSpec) -> str:
         return theory_claim(spec)
     if optimizer.name != "sgd":
         return (
-            f"With {optimizer.name} the theory says where training ends, at a least norm among exact fits, but not by "
+            f"With {optimizer.title} the theory says where training ends, at a least norm among exact fits, but not by "
             "which path, so a finite run cannot test it."
         )
     if optimizer.batch_size:
