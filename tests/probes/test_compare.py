@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+import torch
 
-from firstlight.probes._compare import Moments, compare
+from firstlight.probes._compare import Given, Moments, compare
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
@@ -12,7 +13,8 @@ def test_size_and_residual_have_no_unit(scale):
     rng = np.random.default_rng(0)
     W, E = rng.standard_normal((2, 4, 3))
     nfm, fact = W @ W.T, W @ (W + E).T
-    moments = Moments(np.eye(4)[None])
-    result = compare(scale * W[None], -0.5 * scale * (W + E)[None], 0.5, moments, moments)
+    moments = Moments(torch.eye(4, dtype=torch.float64)[None])
+    weights, gradient = torch.from_numpy(scale * W[None]), torch.from_numpy(-0.5 * scale * (W + E)[None])
+    result = compare(weights, Given(gradient, moments, moments), 0.5)
     assert result.size == pytest.approx(np.sum(fact * nfm) / np.sum(nfm * nfm))
     assert result.residual == pytest.approx(np.sqrt(np.sum((nfm - fact) ** 2) / np.sum(nfm**2)))

@@ -68,7 +68,9 @@ def test_linear_with_skip_and_repeated_use():
 
     model = Twice().double()
     x, y = torch.randn(5, 4, 3).double(), torch.randn(5, 4, 2).double()
-    found = probes.probe(model, [(x, y)], nn.MSELoss(), LAMBDA, backward=True, keep_matrices=True)["a.weight"]
+    found = probes.probe(model, [(x, y)], nn.MSELoss(), LAMBDA, batch_dim=0, backward=True, keep_matrices=True)[
+        "a.weight"
+    ]
     h, delta, jacobian = by_hand(model, model.a, x, y, nn.MSELoss())
     W = model.a.weight.detach()
     fact = -sum((rows(d) @ W).T @ rows(g) for hs, ds in zip(h, delta, strict=True) for g, d in zip(hs, ds, strict=True))
@@ -248,7 +250,7 @@ def test_batched_and_expanded_weights_are_still_seen():
 
     model = Expanded().double()
     x, y = torch.randn(4, 2, 4).double(), torch.randn(4, 2, 3).double()
-    found = probes.probe(model, [(x, y)], nn.MSELoss(), LAMBDA, keep_matrices=True)["w"]
+    found = probes.probe(model, [(x, y)], nn.MSELoss(), LAMBDA, batch_dim=0, keep_matrices=True)["w"]
     gradient = torch.autograd.grad(nn.functional.mse_loss(model(x), y), model.w)[0]
     W = model.w.detach()
     close(found.matrices["FACT"], -(W @ gradient.T) / LAMBDA)

@@ -2,20 +2,24 @@
 
 import dataclasses
 import math
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 
-from firstlight import features
 from firstlight.probes._accumulate import LayerMoments
-from firstlight.probes._compare import Comparison, Moments, compare
+from firstlight.probes._compare import Comparison, Given, Moments, compare
 from firstlight.probes._decay import Decay
-from firstlight.probes._layers import Sums
+from firstlight.probes._layers import Layer, Sums
 from firstlight.probes._result import LayerReport
-from firstlight.probes._verdict import judge
+from firstlight.probes._verdict import Drift, Verdict, judge
 
 LARGEST_SIDE = 8192
 """Largest number of rows of a backward matrix; larger ones are skipped."""
+
+DIRECTIONS = 8
+"""Leading directions of the feature matrix that a report keeps."""
 
 NOT_FINITE = "its weights or gradients are not finite: the model has diverged, or the data contain NaN"
 NO_WEIGHTS = "its weights are zero"
@@ -26,43 +30,68 @@ NO_DIRECTION = (
 )
 
 
+@dataclass(frozen=True)
+class Known:
+    """What is known about the training of a layer, apart from the probe; unknown numbers are NaN.
+
+    **Attributes:**
+
+    - `budget`: wd·Σlr/(1 − momentum) so far.
+    - `moved`: relative change of the weights since initialisation.
+    - `direction`: mean step direction of a decoupled optimizer.
+    - `drift`: averages along the last steps.
+    """
+
+    budget: float = math.nan
+    moved: float = math.nan
+    direction: torch.Tensor | None = None
+    drift: Drift | None = None
+
+
 def assess(
     moments: LayerMoments,
     decay: Decay,
+    known: Known,
     *,
     bias_decay: Decay | None,
-    direction: torch.Tensor | None,
     alignment: str,
     backward: bool,
-    budget: float,
-    moved: float,
     keep_matrices: bool,
+    roots: bool = True,
 ) -> LayerReport:
     """Compare a layer's matrices with the prediction of FACT, and judge the layer."""
-    layer, W = moments.layer, _numpy(moments.W)
-    gradient = _gradient(moments, decay, bias_decay, direction)
-    reason = gradient if isinstance(gradient, str) else "" if W.any() else NO_WEIGHTS
+    layer = moments.layer
+    gradient = _gradient(moments.gradient, moments, decay, bias_decay, known.direction)
+    reason = gradient if isinstance(gradient, str) else "" if bool(moments.W.any()) else NO_WEIGHTS
     if not _finite(moments):
-        moments, reason = dataclasses.replace(moments, enfa=Sums(), agop=Sums()), NOT_FINITE
-    gradient = None if reason or isinstance(gradient, str) else gradient
-    comparison = _side(layer.side, W, gradient, decay.value, moments, alignment)
+        reason, moments = NOT_FINITE, dataclasses.replace(moments, enfa=Sums(), agop=Sums(), parts=())
+    if moments.withheld:
+        parts = tuple(dataclasses.replace(part, enfa=Sums(), agop=Sums()) for part in moments.parts)
+        moments = dataclasses.replace(moments, enfa=Sums(), agop=Sums(), parts=parts)
+    usable = not reason and not isinstance(gradient, str)
+    whole = _Whole(moments, gradient if usable and isinstance(gradient, torch.Tensor) else None)
+    # A decoupled optimizer's direction is one for all batches, so the batches say nothing about its error.
+    parts = _parts(moments, decay, bias_decay) if usable and decay.rule == "L2" else _parts(moments, None, None)
+    options = {"weight_decay": decay.value, "alignment": alignment, "keep": keep_matrices, "roots": roots}
+    comparison = _side(layer.side, whole, parts, directions=DIRECTIONS, **options)
     other = None
-    if backward and layer.side == "in" and W.shape[2] <= LARGEST_SIDE:
-        other = _side("out", W, gradient, decay.value, moments, alignment)
+    if backward and layer.side == "in" and moments.W.shape[2] <= LARGEST_SIDE:
+        other = _side("out", whole, parts, directions=0, **options)
     verdict = judge(
         comparison.alignments["FACT"],
         size=comparison.size,
         residual=comparison.residual,
-        symmetrised=comparison.alignments["√FACT·FACTᵀ"],
-        agop=comparison.alignments["√AGOP"],
-        budget=budget,
-        moved=moved,
+        budget=known.budget,
+        moved=known.moved,
+        drift=known.drift,
+        invariant=moments.invariant,
         reason=reason,
     )
-    matrices = dict(comparison.matrices) if keep_matrices else {}
-    if keep_matrices and other is not None:
+    if moments.withheld:
+        verdict = Verdict(verdict.state, f"{verdict.evidence}; {moments.withheld}")
+    matrices = dict(comparison.matrices)
+    if other is not None:
         matrices |= {f"b{name}": matrix for name, matrix in other.matrices.items()}
-    size = float(np.linalg.norm(comparison.matrices["AGOP"])) if "AGOP" in comparison.matrices else math.nan
     return LayerReport(
         name=layer.name,
         kind=layer.kind,
@@ -73,33 +102,62 @@ def assess(
         weight_decay=decay.value,
         rule=decay.rule,
         alignments=comparison.alignments,
+        errors=comparison.errors,
         size=comparison.size,
         residual=comparison.residual,
         verdict=verdict,
-        agop_error=math.sqrt(moments.agop.fourth) / size if size > 0 else math.nan,
+        agop_error=math.nan if moments.withheld else moments.agop_error,
         captured=layer.captured(),
-        budget=budget,
-        moved=moved,
-        to_converge=_to_converge(comparison) if layer.groups == 1 else math.nan,
+        budget=known.budget,
+        moved=known.moved,
+        effective_rank=comparison.rank,
+        spectrum=comparison.spectrum,
+        withheld=moments.withheld,
         backward={} if other is None else other.alignments,
         backward_residual=math.nan if other is None else other.residual,
+        shape=_shape(layer),
+        directions=_directions(layer, comparison.directions),
         matrices=matrices,
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Whole:
+    moments: LayerMoments
+    gradient: torch.Tensor | None
+
+
+def _shape(layer: Layer) -> tuple[int, ...]:
+    """Return the shape of a convolution's window (channels, …), and () for other layers."""
+    if layer.kind.startswith("convolution") and layer.bias is None:
+        return tuple(int(size) for size in layer.parameter.shape[1:])
+    return ()
+
+
+def _directions(layer: Layer, rows: np.ndarray | None) -> np.ndarray:
+    """Return the leading directions in the layer's full space."""
+    if rows is None:
+        return np.zeros((0, 0))
+    return rows if layer.basis is None else rows @ _numpy(layer.basis).T
+
+
 def _gradient(
-    moments: LayerMoments, decay: Decay, bias_decay: Decay | None, direction: torch.Tensor | None
-) -> np.ndarray | str:
+    own: torch.Tensor | None,
+    moments: LayerMoments,
+    decay: Decay,
+    bias_decay: Decay | None,
+    direction: torch.Tensor | None,
+) -> torch.Tensor | str:
     """Return ∂L/∂W, or the step direction of a decoupled optimizer, or the reason why neither exists."""
     if decay.rule == "none":
         return NO_DECAY
     if decay.rule == "decoupled":
         if bias_decay is not None:
             return "decoupled weight decay, whose formula is for the weight alone: probe with with_bias=False"
-        return NO_DIRECTION if direction is None else _numpy(moments.layer.matrix(direction))
-    if moments.gradient is None:
+        return NO_DIRECTION if direction is None else moments.layer.matrix(direction)
+    if own is None:
         return "no gradient reached it, or its bias is frozen: probe with with_bias=False"
-    gradient = decay.sign * _numpy(moments.gradient)
+    gradient = decay.sign * own
     if bias_decay is not None and bias_decay != decay:
         if bias_decay.rule != "L2":
             return "its bias has no weight decay, so [W b] has no FACT: probe with with_bias=False"
@@ -114,26 +172,37 @@ def _finite(moments: LayerMoments) -> bool:
     return all(part is None or bool(torch.isfinite(part).all()) for part in parts)
 
 
-def _side(
-    side: str, W: np.ndarray, gradient: np.ndarray | None, decay: float, moments: LayerMoments, alignment: str
-) -> Comparison:
+def _parts(
+    moments: LayerMoments, decay: Decay | None, bias_decay: Decay | None
+) -> list[tuple[float, _Whole]]:
+    parts = []
+    for part in moments.parts:
+        own = dataclasses.replace(moments, enfa=part.enfa, agop=part.agop)
+        gradient = None if decay is None else _gradient(part.gradient, own, decay, bias_decay, None)
+        parts.append((part.share, _Whole(own, None if isinstance(gradient, str) else gradient)))
+    return parts
+
+
+def _side(side: str, whole: _Whole, parts: list[tuple[float, _Whole]], **options: Any) -> Comparison:
     """Compare on one side of a layer; on the output side W is transposed."""
-    if side == "in":
-        return compare(W, gradient, decay, _seen(moments.enfa, side), _seen(moments.agop, side), alignment)
-    transposed = None if gradient is None else gradient.swapaxes(1, 2)
-    return compare(W.swapaxes(1, 2), transposed, decay, _seen(moments.enfa, side), _seen(moments.agop, side), alignment)
+    W = whole.moments.W
+    return compare(
+        W if side == "in" else W.transpose(1, 2),
+        _given(side, whole, 1.0),
+        parts=[_given(side, part, share) for share, part in parts],
+        **options,
+    )
+
+
+def _given(side: str, whole: _Whole, share: float) -> Given:
+    gradient = whole.gradient
+    if gradient is not None and side == "out":
+        gradient = gradient.transpose(1, 2)
+    return Given(gradient, _seen(whole.moments.enfa, side), _seen(whole.moments.agop, side), share)
 
 
 def _seen(sums: Sums, side: str) -> Moments:
-    inputs = None if sums.at_inputs is None else _numpy(sums.at_inputs)
-    outputs = None if sums.at_outputs is None else _numpy(sums.at_outputs)
-    return Moments(inputs, outputs) if side == "in" else Moments(outputs, inputs)
-
-
-def _to_converge(comparison: Comparison) -> float:
-    if "FACT" not in comparison.matrices:
-        return math.nan
-    return features.budget_to_align(comparison.matrices["NFM"], comparison.matrices["FACT"])
+    return Moments(sums.at_inputs, sums.at_outputs) if side == "in" else Moments(sums.at_outputs, sums.at_inputs)
 
 
 def _numpy(tensor: torch.Tensor) -> np.ndarray:

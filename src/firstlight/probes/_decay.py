@@ -77,6 +77,12 @@ def decays(
     names = dict(model.named_parameters())
     by_id = {id(parameter): Decay(0.0, "none") for parameter in names.values()}
     if optimizer is not None:
+        own = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+        if not own & set(by_id):
+            raise ValueError(
+                "optimizer must train the probed model, got the optimizer of another model: they share no parameter; "
+                "give the optimizer that was made from model.parameters()"
+            )
         for group in optimizer.param_groups:
             by_id |= {id(parameter): decay_from_group(optimizer, group) for parameter in group["params"]}
     if isinstance(weight_decay, Mapping):

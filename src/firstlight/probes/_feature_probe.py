@@ -1,24 +1,31 @@
 """`FeatureProbe`: FACT, AGOP and eNFA of every layer, compared with its weights, in one pass over data."""
 
 import contextlib
+import functools
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from dataclasses import replace
 from typing import Any, Literal, TypedDict, Unpack
 
 import pandas as pd
 import torch
-from threadpoolctl import threadpool_limits
 
-from firstlight.probes._accumulate import Accumulator, Reduction
-from firstlight.probes._assess import assess
+from firstlight.probes._accumulate import Accumulator, Batch, LayerMoments, Reduction
+from firstlight.probes._assess import Known, assess
 from firstlight.probes._compare import ALIGNMENTS
 from firstlight.probes._decay import decays, step_direction
+from firstlight.probes._guards import label_weight, reading, require_loss, require_reduction, same_random_states, taken
 from firstlight.probes._layers import View
+from firstlight.probes._path import Path, drift
 from firstlight.probes._result import ProbeResult
+from firstlight.probes._start import at_start, distances, with_start
 
-SMALL = 256
+SMALL = 512
 """Matrices up to this size are decomposed on one thread."""
+
+SAME = 1e-3
+"""Relative difference up to which a model gives the same outputs for some samples as for the whole batch."""
 
 LossFunction = Callable[[Any, Any], torch.Tensor]
 
@@ -49,13 +56,18 @@ class ProbeOptions(TypedDict, total=False):
 
     reduction: Reduction
     outputs: int | Literal["auto", "exact"]
+    batch_dim: int | None
     backward: bool
     with_bias: bool
     rank: int | None
     splits: Mapping[str, int] | None
     training: bool
     alignment: Literal["pearson", "cosine"] | None
+    roots: bool
     keep_matrices: bool
+    groups: int | None
+    expected: int | None
+    distributed: bool
     seed: int
 
 
@@ -75,14 +87,21 @@ class FeatureProbe:
     - `reduction`: how the loss combines samples: "mean" averages them; "sum" adds them, and the data set's loss is the
       sum over all batches; "steps" if the objective is the average over batches of any loss (for example a sum, trained
       in batches). `step(…, weight=)` gives a batch another weight in a mean.
-    - `outputs`: "exact" AGOP, a number of random projections, or "auto": exact up to 16 outputs, else one projection.
+    - `outputs`: "exact" AGOP over all samples and outputs; a number of random projections of the outputs; or "auto":
+      random samples of each batch, and above 16 outputs random projections, until AGOP's error is below 5 %.
+    - `batch_dim`: axis of the outputs that counts samples; inferred if None, and an error if that is ambiguous.
     - `backward`: whether to compute the matrices on the layers' output side too.
     - `with_bias`: whether to treat layers as [W b] on inputs [h; 1].
     - `rank`: project layers onto this many leading directions of W (alignment is then the cosine).
     - `splits`: name → number of equal row blocks of a fused weight, such as 3 for a qkv projection.
-    - `training`: whether to probe in training mode (dropout, batch statistics) instead of evaluation mode.
+    - `training`: whether to probe in training mode (dropout, batch statistics) instead of evaluation mode. Modules that
+      you froze stay in evaluation mode.
     - `alignment`: "pearson" or "cosine".
+    - `roots`: whether to compute √FACT·FACTᵀ, √AGOP and √eNFA, which need eigenvalues.
     - `keep_matrices`: whether to store the matrices in the result.
+    - `groups`: groups of batches for the error bars; 8 if their sums fit in 1 GiB, and 0 for none.
+    - `expected`: number of batches in the pass, if known; "auto" then spends less on the first ones.
+    - `distributed`: whether `result` adds the sums of all processes of `torch.distributed`; all must call it.
     - `seed`: seed of the random projections.
 
     >>> import torch
@@ -102,16 +121,22 @@ class FeatureProbe:
         optimizer: torch.optim.Optimizer | None = None,
         reduction: Reduction = "mean",
         outputs: int | Literal["auto", "exact"] = "auto",
+        batch_dim: int | None = None,
         backward: bool = False,
         with_bias: bool = False,
         rank: int | None = None,
         splits: Mapping[str, int] | None = None,
         training: bool = False,
         alignment: Literal["pearson", "cosine"] | None = None,
+        roots: bool = True,
         keep_matrices: bool = False,
+        groups: int | None = None,
+        expected: int | None = None,
+        distributed: bool = False,
         seed: int = 0,
     ) -> None:
         model = unwrapped(model)
+        require_loss(loss_fn)
         if reduction not in ("mean", "sum", "steps"):
             raise ValueError(f"reduction must be one of mean, sum, steps; got {reduction!r}")
         if not (outputs in ("auto", "exact") or (isinstance(outputs, int) and outputs > 0)):
@@ -125,7 +150,9 @@ class FeatureProbe:
         self.backward, self.training = backward, training
         # Pearson's correlation of entries changes with the basis, and `rank` rotates it.
         self.alignment = alignment or ("pearson" if rank is None else "cosine")
-        self.keep_matrices = keep_matrices
+        self.keep_matrices, self.roots, self.reduction = keep_matrices, roots, reduction
+        self.distributed, self._reduced = distributed, False
+        self._first: tuple[Any, torch.Tensor] | None = None
         self._sums = Accumulator(
             model,
             reduction=reduction,
@@ -133,6 +160,9 @@ class FeatureProbe:
             keep_outputs=backward,
             view=View(with_bias, rank, dict(splits or {})),
             seed=seed,
+            batch_dim=batch_dim,
+            groups=groups,
+            expected=expected,
         )
 
     def __enter__(self) -> "FeatureProbe":
@@ -145,14 +175,23 @@ class FeatureProbe:
         """Add a batch: its inputs (a tensor, a tuple of arguments or a dict of keywords) and targets."""
         with self._untouched(), torch.inference_mode(False), torch.enable_grad():
             versions = {name: p._version for name, p in self.model.named_parameters()}
-            outputs, loss = self._forward(_mapped(_tracked, inputs), _mapped(_tracked, targets))
+            inputs, targets = _mapped(_tracked, inputs), _mapped(_tracked, targets)
+            output = self._call(inputs)
+            outputs, loss = self._loss(output, targets)
             for name, parameter in self.model.named_parameters():
                 if parameter._version != versions.get(name, parameter._version):
                     raise ValueError(
                         f"the model's forward pass changes {name} (an Embedding with max_norm does that), which FACT "
                         "does not cover; probe the model without it"
                     )
-            self._sums.add(outputs, loss, weight)
+            if self._first is None and outputs.numel():
+                if self.loss_fn is not None:
+                    require_reduction(self.loss_fn, output, targets, float(loss.detach()), self.reduction)
+                self._first = inputs, outputs.detach()
+            if weight is None and self.loss_fn is None and self.reduction == "mean" and isinstance(inputs, Mapping):
+                weight = label_weight(outputs, inputs.get("labels"), float(loss.detach()))
+            rerun = None if self.training else functools.partial(self._rerun, inputs, outputs.detach())
+            self._sums.add(Batch(outputs, loss, inputs, targets, rerun), weight)
 
     def result(
         self,
@@ -160,6 +199,7 @@ class FeatureProbe:
         budgets: Mapping[str, float] | float | None = None,
         moved: Mapping[str, float] | None = None,
         directions: Mapping[str, torch.Tensor] | None = None,
+        paths: Mapping[str, Path] | None = None,
     ) -> ProbeResult:
         """Compare the accumulated matrices with the weights.
 
@@ -168,30 +208,39 @@ class FeatureProbe:
         - `budgets`: wd·Σlr/(1 − momentum) of the training so far, one number or a mapping by parameter name.
         - `moved`: relative change of the weights since initialisation, by parameter name.
         - `directions`: for AdamW, mean step directions by parameter name, instead of the optimizer's current one.
+        - `paths`: means of the weights along the last steps, by parameter name.
         """
         sums = self._sums
         if sums.plan is None:
             raise ValueError("no batch was probed; call step(x, y) for every batch of a loader that is not empty")
+        if self.distributed and not self._reduced:
+            sums.reduce()
+            self._reduced = True
         names = {id(parameter): name for name, parameter in self.model.named_parameters()}
-        layers = list(sums.layers())
-        widest = max((max(moments.W.shape[1:]) for moments in layers), default=0)
         reports = []
-        # On small matrices LAPACK threads spend most of their time waiting for each other.
-        with threadpool_limits(1 if widest <= SMALL else None, user_api="blas"):
-            for moments in layers:
+        with _threads(max((min(layer.weights().shape[1:]) for layer in sums.plan.layers), default=0)):
+            for moments in sums.layers():
                 name, bias = names[id(moments.layer.parameter)], moments.layer.bias
                 budget = budgets.get(name, math.nan) if isinstance(budgets, Mapping) else budgets
+                path = (paths or {}).get(name)
+                known = Known(
+                    budget=math.nan if budget is None else float(budget),
+                    moved=(moved or {}).get(name, math.nan),
+                    direction=self._direction(moments.layer.parameter, (directions or {}).get(name)),
+                    drift=None if path is None else drift(path, replace(moments.layer, bias=None, basis=None).matrix),
+                )
+                if not moments.invariant and _suspicious(moments) and self._changes_no_output(name):
+                    moments = replace(moments, invariant=True)
                 reports.append(
                     assess(
                         moments,
                         self.decays[id(moments.layer.parameter)],
+                        known,
                         bias_decay=None if bias is None else self.decays[id(bias)],
-                        direction=self._direction(moments.layer.parameter, (directions or {}).get(name)),
                         alignment=self.alignment,
                         backward=self.backward,
-                        budget=math.nan if budget is None else float(budget),
-                        moved=(moved or {}).get(name, math.nan),
                         keep_matrices=self.keep_matrices,
+                        roots=self.roots,
                     )
                 )
         if any(report.rule == "decoupled" for report in reports):
@@ -213,29 +262,47 @@ class FeatureProbe:
         """Restore modes, buffers and random states on exit, also after an exception."""
         modes = [(module, module.training) for module in self.model.modules()]
         buffers = [
-            (module._buffers, name, buffer, buffer.clone())
+            (module._buffers, name, buffer, None if buffer is None else buffer.clone())
             for module, _ in modes
             for name, buffer in module._buffers.items()
-            if buffer is not None
         ]
         devices = {p.device for p in self.model.parameters() if p.device.type not in ("cpu", "meta")}
         kind = next(iter(devices)).type if devices else "cuda"
-        with torch.random.fork_rng([d.index or 0 for d in devices], enabled=True, device_type=kind):
-            self.model.train(self.training)
+        fork = torch.random.fork_rng([d.index or 0 for d in devices], enabled=True, device_type=kind)
+        with same_random_states(), fork:
+            self._set_mode()
             try:
                 yield
             finally:
                 for module, mode in modes:
                     module.training = mode
                 for home, name, buffer, old in buffers:
-                    buffer.data.copy_(old)
+                    if buffer is not None and old is not None:
+                        buffer.data.copy_(old)
                     home[name] = buffer
 
-    def _forward(self, inputs: Any, targets: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        if isinstance(inputs, Mapping):
-            output = self.model(**inputs)
-        else:
-            output = self.model(*inputs) if isinstance(inputs, tuple | list) else self.model(inputs)
+    def _set_mode(self) -> None:
+        if not self.training:
+            self.model.eval()
+        elif not self.model.training:
+            self.model.train()
+            for module in self.model.modules():
+                own = list(module.parameters(recurse=False))
+                if isinstance(module, torch.nn.modules.batchnorm._BatchNorm) and own:
+                    module.train(any(p.requires_grad for p in own))
+
+    def _call(self, inputs: Any) -> Any:
+        try:
+            if isinstance(inputs, Mapping):
+                return self.model(**inputs)
+            return self.model(*inputs) if isinstance(inputs, tuple | list) else self.model(inputs)
+        except NotImplementedError as error:
+            raise ValueError(
+                f"{type(self.model).__name__} defines no forward(), which a probe has to call ({error}); define "
+                "forward, or probe the network inside it"
+            ) from error
+
+    def _loss(self, output: Any, targets: Any) -> tuple[torch.Tensor, torch.Tensor]:
         if self.loss_fn is None:
             if getattr(output, "loss", None) is None or getattr(output, "logits", None) is None:
                 raise ValueError(
@@ -243,8 +310,10 @@ class FeatureProbe:
                     f"{type(output).__name__}. Give FeatureProbe a loss_fn(outputs, targets)"
                 )
             return output.logits, output.loss
-        outputs = output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", output)
+        outputs = _outputs(output)
         loss = self.loss_fn(output, targets)
+        if not isinstance(loss, torch.Tensor):
+            raise TypeError(f"loss_fn must return a tensor, got {type(loss).__name__}; give an instance, not a class")
         if loss.grad_fn is None:
             raise ValueError("the loss has no gradient: every parameter is frozen, or the model detaches its outputs")
         if not isinstance(outputs, torch.Tensor) or outputs.grad_fn is None:
@@ -258,6 +327,56 @@ class FeatureProbe:
             )
         return outputs, loss
 
+    def _rerun(self, inputs: Any, outputs: torch.Tensor, axis: int, rows: torch.Tensor) -> torch.Tensor | None:
+        """Return the outputs of some samples, with their graph; None if they cannot be computed by themselves."""
+        part, cut = taken(inputs, axis, outputs.shape[axis], rows)
+        if not cut:
+            return None
+        again = _outputs(self._call(part))
+        expected = outputs.index_select(axis, rows.to(outputs.device))
+        if again.shape != expected.shape:
+            return None
+        allowed = SAME * float(expected.abs().max()) * (100 if again.dtype in (torch.float16, torch.bfloat16) else 1)
+        return again if float((again.detach() - expected).abs().max()) <= allowed else None
+
+    def _changes_no_output(self, name: str) -> bool:
+        """Return whether scaling a weight leaves the outputs of the first batch as they were."""
+        if self._first is None:
+            return False
+        inputs, outputs = self._first
+        weight = dict(self.model.named_parameters())[name]
+        arguments = () if isinstance(inputs, Mapping) else inputs if isinstance(inputs, tuple | list) else (inputs,)
+        keywords = dict(inputs) if isinstance(inputs, Mapping) else {}
+        with self._untouched(), torch.no_grad():
+            scaled = torch.func.functional_call(self.model, {name: 1.5 * weight}, tuple(arguments), keywords)
+        change = (_outputs(scaled) - outputs).abs().max()
+        return float(change) <= 1e-3 * float(outputs.abs().max())
+
+
+def _outputs(output: Any) -> Any:
+    return output.get("logits") if isinstance(output, Mapping) else getattr(output, "logits", output)
+
+
+def _suspicious(moments: LayerMoments) -> bool:
+    """Return whether ⟨W, ∂L/∂W⟩ vanishes, as it does for every W whose scale changes no output."""
+    if moments.gradient is None:
+        return False
+    per_output = (moments.W * moments.gradient).sum(1).double()
+    size = float(torch.linalg.vector_norm(moments.W) * torch.linalg.vector_norm(moments.gradient))
+    total = abs(float(per_output.sum()))
+    return 0 < size and total <= 1e-2 * size and total <= 0.1 * float(torch.linalg.vector_norm(per_output))
+
+
+@contextlib.contextmanager
+def _threads(widest: int) -> Iterator[None]:
+    """Limit torch to one thread for small decompositions, whose threads spend most of their time waiting."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1 if widest <= SMALL else threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
 
 def probe(
     model: torch.nn.Module,
@@ -267,6 +386,7 @@ def probe(
     *,
     optimizer: torch.optim.Optimizer | None = None,
     known: Mapping[str, Any] | None = None,
+    start: Mapping[str, torch.Tensor] | torch.nn.Module | None = None,
     **options: Unpack[ProbeOptions],
 ) -> ProbeResult:
     """Probe a model over a `DataLoader` or any iterable of batches.
@@ -279,6 +399,8 @@ def probe(
     - `weight_decay`: as in `FeatureProbe`.
     - `optimizer`: as in `FeatureProbe`.
     - `known`: arguments of `FeatureProbe.result`, such as budgets.
+    - `start`: the model or its state dict at initialisation. It is probed on the same batches, so that each layer can
+      be compared with what it was, and tells how far the weights have moved.
     - `options`: other arguments of `FeatureProbe`.
 
     >>> import torch
@@ -287,8 +409,25 @@ def probe(
     >>> result["weight"].inputs, result["weight"].outputs
     (2, 1)
     """
-    with FeatureProbe(model, loss_fn, weight_decay, optimizer=optimizer, **options) as feature_probe, _unread(batches):
-        device = next((p.device for p in model.parameters()), torch.device("cpu"))
+    options = {"expected": len(batches) if isinstance(batches, Sized) else None} | options
+    first = None if start is None else at_start(model, start)
+    known = dict(known or {})
+    if first is not None:
+        known.setdefault("moved", distances(unwrapped(model), first))
+    feature_probe = FeatureProbe(model, loss_fn, weight_decay, optimizer=optimizer, **options)
+    _feed(feature_probe, batches)
+    result = feature_probe.result(**known)
+    if first is None:
+        return result
+    decays = {name: feature_probe.decays[id(p)].value for name, p in unwrapped(model).named_parameters()}
+    before = FeatureProbe(first, loss_fn, decays, **options)
+    _feed(before, batches)
+    return with_start(result, before.result())
+
+
+def _feed(feature_probe: FeatureProbe, batches: Iterable[Any]) -> None:
+    device = next((p.device for p in feature_probe.model.parameters()), torch.device("cpu"))
+    with reading(batches):
         for batch in batches:
             batch = _mapped(lambda tensor: tensor.to(device), batch)
             if isinstance(batch, Mapping):
@@ -300,20 +439,6 @@ def probe(
                     f"a batch must be a pair (inputs, targets) or a dict of keywords, got {type(batch).__name__}; loop "
                     "over the loader yourself and call FeatureProbe.step"
                 )
-    return feature_probe.result(**(known or {}))
-
-
-@contextlib.contextmanager
-def _unread(batches: Iterable[Any]) -> Iterator[None]:
-    """Restore the random state of a `DataLoader`, which draws seeds and orders when it is iterated."""
-    generator = batches.generator if isinstance(batches, torch.utils.data.DataLoader) else None
-    state = None if generator is None else generator.get_state()
-    with torch.random.fork_rng(devices=[]):
-        try:
-            yield
-        finally:
-            if generator is not None and state is not None:
-                generator.set_state(state)
 
 
 def _mapped(change: Callable[[torch.Tensor], torch.Tensor], batch: Any) -> Any:

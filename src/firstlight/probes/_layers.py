@@ -1,7 +1,9 @@
 """Weights as matrices (in, out), and the sums over batches that belong to each."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import torch
 from jaxtyping import Float
@@ -11,8 +13,8 @@ from firstlight.probes._uses import Unusable, Use
 CHEAPER = 1.6
 """nK² operations at the outputs are fewer than nKd + nd² at the inputs if K is below the golden ratio times d."""
 
-ERROR_SAMPLES = 8
-"""Samples per batch that estimate the error of a projected AGOP."""
+OUTSIDE = 64
+"""Random vectors that estimate the part of ‖WWᵀ‖ outside the leading directions."""
 
 Stack = Float[torch.Tensor, "g d K"]
 
@@ -74,85 +76,73 @@ class Layer:
         return delta.reshape(delta.shape[0], self.groups, -1).transpose(0, 1)
 
     def captured(self) -> float:
-        """Return the fraction of ‖WWᵀ‖ in the directions of `basis`, from the smaller Gram matrix."""
+        """Return the fraction of ‖WWᵀ‖ in the directions of `basis`; the part outside is estimated by random vectors."""
         if self.basis is None:
             return 1.0
-        whole = replace(self, basis=None).weights()[0]
-        gram = whole.T @ whole if whole.shape[1] <= whole.shape[0] else whole @ whole.T
-        projected = self.weights()[0]
-        return float(torch.linalg.norm(projected @ projected.T) / torch.linalg.norm(gram))
+        whole, inside = replace(self, basis=None).weights()[0], self.weights()[0]
+        left = whole - self.basis @ inside
+        square = float(torch.linalg.norm(inside @ inside.T)) ** 2
+        # ‖WWᵀ‖² = ‖BᵀWWᵀB‖² + 2‖RWᵀB‖² + ‖RRᵀ‖², where R is W outside the basis; E‖RRᵀz‖² is the last term.
+        cross = float(torch.linalg.norm(left @ inside.T)) ** 2
+        generator = torch.Generator().manual_seed(0)
+        z = torch.randn(left.shape[0], OUTSIDE, generator=generator, dtype=torch.float64).to(left)
+        rest = float((left @ (left.T @ z)).square().sum()) / OUTSIDE
+        whole_square = square + 2 * cross + rest
+        return math.sqrt(square / whole_square) if whole_square > 0 else math.nan
 
     def takes(self, use: Use) -> bool:
         """Return whether a use of the parameter involves this part of it."""
         return max(use.rows[0], self.rows[0]) < min(use.rows[1], self.rows[1])
 
 
-@dataclass(eq=False)
-class Sums:
-    """Second moments of the gradients at a layer's outputs (g, K, K), at its inputs (g, d, d), or both.
+Place = Literal["inputs", "outputs"]
+
+
+def placed(
+    layer: Layer, W: Stack, use: Use, delta: Float[torch.Tensor, "g rows k"], keep_outputs: bool
+) -> tuple[Float[torch.Tensor, "g rows side"], Place]:
+    """Return the rows whose outer products are summed, and on which side of the layer they are.
 
     Uses in the layer's own direction are summed on the cheaper side, or at the outputs if the backward matrices are
     requested. A transposed use of a tied weight is summed at the layer's inputs.
     """
+    if use.in_axis != layer.in_axis:
+        return (delta if layer.basis is None else delta @ layer.basis), "inputs"
+    if keep_outputs or layer.side == "out" or W.shape[2] <= CHEAPER * W.shape[1]:
+        return delta, "outputs"
+    return delta @ W.transpose(1, 2), "inputs"
+
+
+@dataclass(eq=False)
+class Sums:
+    """Second moments of the gradients at a layer's outputs (g, K, K), at its inputs (g, d, d), or both."""
 
     at_outputs: torch.Tensor | None = None
     at_inputs: torch.Tensor | None = None
-    fourth: float = 0.0
 
-    def add(self, layer: Layer, W: Stack, use: Use, delta: torch.Tensor, factor: float, keep_outputs: bool) -> None:
-        """Add factor²·Σ ggᵀ over rows."""
-        square = float(factor) ** 2
-        if use.in_axis != layer.in_axis:
-            if layer.basis is not None:
-                delta = delta @ layer.basis
-            self.at_inputs = _added(self.at_inputs, delta, square)
-        elif keep_outputs or W.shape[2] <= CHEAPER * W.shape[1]:
-            self.at_outputs = _added(self.at_outputs, delta, square)
+    def add(self, rows: Float[torch.Tensor, "g rows k"], place: Place, scale: float = 1.0) -> None:
+        """Add scale·Σ ggᵀ over rows."""
+        if place == "inputs":
+            self.at_inputs = _added(self.at_inputs, rows, scale)
         else:
-            self.at_inputs = _added(self.at_inputs, delta @ W.transpose(1, 2), square)
+            self.at_outputs = _added(self.at_outputs, rows, scale)
 
-    def add_error(self, sizes: Sequence[Float[torch.Tensor, "2 few"]], factor: float, samples: int) -> None:
-        """Add Σ_i ‖g_i‖⁴, which bounds the variance of Σ_i g_ig_iᵀ over random projections, from a few samples.
+    def merge(self, other: "Sums", scale: float = 1.0) -> None:
+        """Add other sums, scaled."""
+        for name in ("at_outputs", "at_inputs"):
+            own, more = getattr(self, name), getattr(other, name)
+            if more is not None:
+                setattr(self, name, more * scale if own is None else own.add_(more, alpha=scale))
 
-        g_i is the gradient of sample i over all positions and uses; `sizes` holds the `sample_sizes` of each use.
-        """
-        fourth = float(torch.stack(list(sizes)).sum(0).square().sum(1).max())
-        self.fourth += float(factor) ** 4 * fourth * samples / sizes[0].shape[1]
-
-    def averaged(self, total: float) -> "Sums":
-        """Return the sums divided by a number of samples."""
-        outputs, inputs = (None if part is None else part / total for part in (self.at_outputs, self.at_inputs))
-        return Sums(outputs, inputs, self.fourth / total**2)
+    def scaled(self, factor: float) -> "Sums":
+        """Return the sums times a number."""
+        return Sums(*(None if part is None else part * factor for part in (self.at_outputs, self.at_inputs)))
 
 
-def sample_sizes(
-    layer: Layer, W: Stack, use: Use, delta: Float[torch.Tensor, "g rows k"], samples: int
-) -> Float[torch.Tensor, "2 few"]:
-    """Return ‖g_i‖² of the first few samples at a use, for two row orders: samples first, and positions first.
-
-    The graph does not show the order, so the larger error counts. NaN if rows are no multiple of samples.
-    """
-    groups, rows, _ = delta.shape
-    few = min(samples, ERROR_SAMPLES)
-    if rows % samples:
-        return delta.new_full((2, few), float("nan"))
-    by_sample = delta.reshape(groups, samples, rows // samples, -1)[:, :few]
-    by_position = delta.reshape(groups, rows // samples, samples, -1)[:, :, :few].transpose(1, 2)
-    known = rows == samples or use.kind == "convolution"
-    own, sizes = use.in_axis == layer.in_axis, []
-    for gradients in (by_sample, by_sample if known else by_position):
-        if own and layer.side == "in":
-            gradients = gradients @ W.transpose(1, 2)[:, None]
-        elif not own and layer.basis is not None:
-            gradients = gradients @ layer.basis
-        sizes.append((gradients**2).sum(dim=(0, 2, 3)))
-    return torch.stack(sizes)
-
-
-def _added(total: torch.Tensor | None, rows: Float[torch.Tensor, "g rows k"], square: float) -> torch.Tensor:
+def _added(total: torch.Tensor | None, rows: Float[torch.Tensor, "g rows k"], scale: float) -> torch.Tensor:
     if total is None:
         total = torch.zeros(rows.shape[0], rows.shape[2], rows.shape[2], dtype=rows.dtype, device=rows.device)
-    return total.baddbmm_(rows.transpose(1, 2), rows, alpha=square)
+    return total.baddbmm_(rows.transpose(1, 2), rows, alpha=scale)
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ import dataclasses
 import json
 import math
 import os
+import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -13,15 +15,17 @@ import pandas as pd
 from annotated_types import Ge
 
 from firstlight._files import write_atomically
-from firstlight.probes._compare import MEASURES
+from firstlight.probes._directions import Directions, top_directions
 from firstlight.probes._verdict import State, Verdict
 from firstlight.records import FigureData, ProbedLayer, ProbeRecord, figure
 from firstlight.records._layout import Form, Tensor, check_tensors, parse_form, read_tensors, reading
 
+MEASURES = ("FACT", "√FACT·FACTᵀ", "AGOP", "√AGOP", "eNFA", "√eNFA")
 SHOWN = ("FACT", "√FACT·FACTᵀ", "√AGOP", "√eNFA")
 """The measures of the paper's Table 2."""
 
 _METADATA_KEY = "firstlight.probe"
+_DIRECTIONS = "leading directions"
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,11 +46,17 @@ class LayerReport:
     - `size`: ⟨FACT, NFM⟩/⟨NFM, NFM⟩, 1 at convergence.
     - `residual`: ‖NFM − FACT‖/‖NFM‖, 0 at convergence.
     - `verdict`: lazy, learning, converged or undecided, with the evidence.
-    - `agop_error`: relative error of AGOP in the Frobenius norm, 0 if every output was differentiated.
+    - `errors`: standard error of every alignment, by a jackknife over groups of batches; NaN for a single batch.
+    - `agop_error`: relative error of AGOP in the Frobenius norm, 0 if every row and every output was used.
     - `captured`: fraction of ‖NFM‖ in the directions that `rank` selects, else 1.
     - `budget`: wd·Σlr/(1 − momentum) of the training so far.
     - `moved`: relative change of the weights since initialisation.
-    - `to_converge`: budget after which FACT and NFM align, if FACT stays constant.
+    - `effective_rank`: (Σσ²)²/Σσ⁴ over the singular values σ of W.
+    - `spectrum`: shares of the leading eigenvalues of the feature matrix in its trace.
+    - `withheld`: why AGOP and eNFA are withheld, or "".
+    - `at_start`: the alignments of the same layer at its start, if a start was given.
+    - `shape`: channels and window of a convolution, else ().
+    - `directions`: (k, inputs) leading directions of the feature matrix, see `ProbeResult.top_directions`.
     - `backward`: the alignments on the other side, if requested.
     - `backward_residual`: the residual on the other side, if requested.
     - `matrices`: the matrices by name, if requested.
@@ -64,13 +74,19 @@ class LayerReport:
     size: float
     residual: float
     verdict: Verdict
+    errors: dict[str, float] = field(default_factory=dict)
     agop_error: float = 0.0
     captured: float = 1.0
     budget: float = math.nan
     moved: float = math.nan
-    to_converge: float = math.nan
+    effective_rank: float = math.nan
+    spectrum: tuple[float, ...] = ()
+    withheld: str = ""
+    at_start: dict[str, float] = field(default_factory=dict)
     backward: dict[str, float] = field(default_factory=dict)
     backward_residual: float = math.nan
+    shape: tuple[int, ...] = ()
+    directions: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     matrices: dict[str, np.ndarray] = field(default_factory=dict)
 
 
@@ -100,6 +116,8 @@ class ProbeResult:
                 "in": layer.inputs,
                 "out": layer.outputs,
                 **{measure: values.get(measure, math.nan) for measure in measures},
+                "± FACT": math.nan if backward else layer.errors.get("FACT", math.nan),
+                "AGOP error": layer.agop_error,
                 "size": layer.size,
                 "budget": layer.budget,
                 "verdict": layer.verdict.state,
@@ -107,10 +125,34 @@ class ProbeResult:
             }
         for name, reason in self.untreated.items():
             rows[name] = {"kind": "untreated", "verdict": "undecided", "evidence": reason}
-        columns = ["kind", "in", "out", *measures, "size", "budget", "verdict", "evidence"]
+        columns = ["kind", "in", "out", *measures, "± FACT", "AGOP error", "size", "budget", "verdict", "evidence"]
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
         frame.index.name = "layer"
         return frame.astype({"in": "Int64", "out": "Int64"})
+
+    def __str__(self) -> str:
+        """Return a table that fits a terminal: alignments ± standard errors, size, verdict, and the evidence below."""
+        return as_text(self)
+
+    def top_directions(
+        self,
+        name: str,
+        k: int = 4,
+        *,
+        columns: Sequence[str] | None = None,
+        shape: tuple[int, ...] | None = None,
+    ) -> Directions:
+        """Return the leading directions of a layer's feature matrix: what the layer looks at.
+
+        **Arguments:**
+
+        - `name`: name of the layer.
+        - `k`: number of directions, at most 8.
+        - `columns`: names of the inputs, for a table.
+        - `shape`: shape of the inputs, for images; a convolution has its own.
+        """
+        layer = self[name]
+        return top_directions(layer.name, layer.directions, layer.spectrum, k, columns, shape or layer.shape)
 
     def figure_data(self, measures: tuple[str, ...] = MEASURES) -> FigureData:
         """Show the alignments as a table of layers and measures."""
@@ -165,28 +207,39 @@ class ProbeResult:
         """Write numbers and matrices to one `.safetensors` file, atomically."""
         from safetensors.numpy import save
 
-        layers, arrays = [], {}
-        for layer in self.layers:
-            words = dataclasses.asdict(layer)
-            words["matrices"] = list(layer.matrices)
-            layers.append(words)
-            arrays |= {f"{layer.name}/{name}": np.ascontiguousarray(m) for name, m in layer.matrices.items()}
-        header = {"layers": layers, "untreated": self.untreated, "samples": self.samples, "alignment": self.alignment}
-        return write_atomically(path, save(arrays, metadata={_METADATA_KEY: json.dumps(header)}))
+        header, arrays = self.packed()
+        return write_atomically(path, save(arrays, metadata={_METADATA_KEY: header}))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> "ProbeResult":
         """Read a file that `save` wrote; it contains no code."""
         with reading(path, "a whole probe file", "give a file written by ProbeResult.save, or probe the model again"):
             metadata, arrays = read_tensors(path)
-            header = parse_form(_Header, metadata.get(_METADATA_KEY), _METADATA_KEY)
-            names = [layer.name for layer in header.layers]
-            if len(set(names)) < len(names):
-                raise ValueError("its layers must have different names; got the same name twice")
-            saved = [f"{layer.name}/{name}" for layer in header.layers for name in layer.matrices]
-            check_tensors(arrays, {name: Tensor((f"{name} rows", f"{name} columns"), finite=False) for name in saved})
-            layers = tuple(_layer(layer, arrays) for layer in header.layers)
-            return cls(layers, header.untreated, header.samples, header.alignment)
+            return cls.unpacked(metadata.get(_METADATA_KEY), arrays)
+
+    def packed(self) -> tuple[str, dict[str, np.ndarray]]:
+        """Return the result as a JSON header and arrays by name."""
+        layers, arrays = [], {}
+        for layer in self.layers:
+            words = dataclasses.asdict(layer)
+            words["matrices"] = list(layer.matrices)
+            arrays[f"{layer.name}/{_DIRECTIONS}"] = np.ascontiguousarray(words.pop("directions"))
+            layers.append(words)
+            arrays |= {f"{layer.name}/{name}": np.ascontiguousarray(m) for name, m in layer.matrices.items()}
+        header = {"layers": layers, "untreated": self.untreated, "samples": self.samples, "alignment": self.alignment}
+        return json.dumps(header), arrays
+
+    @classmethod
+    def unpacked(cls, text: str | None, arrays: dict[str, np.ndarray]) -> "ProbeResult":
+        """Return the result that `packed` took apart."""
+        header = parse_form(_Header, text, _METADATA_KEY)
+        names = [layer.name for layer in header.layers]
+        if len(set(names)) < len(names):
+            raise ValueError("its layers must have different names; got the same name twice")
+        saved = [f"{layer.name}/{name}" for layer in header.layers for name in (*layer.matrices, _DIRECTIONS)]
+        check_tensors(arrays, {name: Tensor((f"{name} rows", f"{name} columns"), finite=False) for name in saved})
+        layers = tuple(_layer(layer, arrays) for layer in header.layers)
+        return cls(layers, header.untreated, header.samples, header.alignment)
 
 
 class _VerdictForm(Form):
@@ -209,13 +262,18 @@ class _LayerForm(Form):
     size: float
     residual: float
     verdict: _VerdictForm
+    errors: dict[str, float]
     agop_error: float
     captured: float
     budget: float
     moved: float
-    to_converge: float
+    effective_rank: float
+    spectrum: list[float]
+    withheld: str
+    at_start: dict[str, float]
     backward: dict[str, float]
     backward_residual: float
+    shape: list[int]
     matrices: list[str]
 
 
@@ -228,4 +286,43 @@ class _Header(Form):
 
 def _layer(form: _LayerForm, arrays: dict[str, np.ndarray]) -> LayerReport:
     matrices = {name: arrays[f"{form.name}/{name}"] for name in form.matrices}
-    return LayerReport(**{**form.model_dump(), "matrices": matrices, "verdict": Verdict(**form.verdict.model_dump())})
+    whole = {
+        **form.model_dump(),
+        "matrices": matrices,
+        "spectrum": tuple(form.spectrum),
+        "shape": tuple(form.shape),
+        "directions": arrays[f"{form.name}/{_DIRECTIONS}"],
+        "verdict": Verdict(**form.verdict.model_dump()),
+    }
+    return LayerReport(**whole)
+
+
+def as_text(result: ProbeResult, width: int = 100) -> str:
+    """Return a result as lines of at most `width` characters; verdicts are never cut."""
+    names = [layer.name for layer in result.layers] + list(result.untreated)
+    if not names:
+        return "no layer with a weight matrix"
+    longest = max(len("layer"), min(max(map(len, names)), width - 64))
+    lines = [f"{'layer':<{longest}}  {'FACT':>13}  {'√AGOP':>13}  {'√eNFA':>13}  {'size':>7}  verdict"]
+    for layer in result.layers:
+        cells = [_with_error(layer.alignments, layer.errors, name) for name in ("FACT", "√AGOP", "√eNFA")]
+        row = "  ".join(f"{cell:>13}" for cell in cells)
+        lines.append(f"{_cut(layer.name, longest)}  {row}  {layer.size:>7.3g}  {layer.verdict.state}")
+    lines += [f"{_cut(name, longest)}  {'untreated':>13}{'':39}  undecided" for name in result.untreated]
+    lines.append(f"{result.samples} samples; alignment is {result.alignment}; ± is one standard error.")
+    for layer in result.layers:
+        lines += textwrap.wrap(f"{layer.name}: {layer.verdict.evidence}", width, subsequent_indent="  ")
+    for name, reason in result.untreated.items():
+        lines += textwrap.wrap(f"{name}: {reason}", width, subsequent_indent="  ")
+    return "\n".join(lines)
+
+
+def _with_error(values: dict[str, float], errors: dict[str, float], name: str) -> str:
+    value, error = values.get(name, math.nan), errors.get(name, math.nan)
+    if math.isnan(value):
+        return "–"
+    return f"{value:.3f}" if math.isnan(error) else f"{value:.3f} ± {error:.3f}"
+
+
+def _cut(name: str, width: int) -> str:
+    return f"{name:<{width}}" if len(name) <= width else f"…{name[len(name) - width + 1 :]}"

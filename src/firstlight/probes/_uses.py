@@ -6,7 +6,7 @@ gradient of a use is taken at its own output, so skip connections and shared inp
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -62,6 +62,47 @@ class Use:
         rows = gradient.reshape(-1, gradient.shape[-1])
         # Padding gives the weight no gradient; zero rows keep samples aligned.
         return rows if self.keep is None else rows * self.keep[:, None]
+
+
+def carried(use: Use, parents: Parents, samples: int) -> Use | None:
+    """Return a use whose result is shared by the batch with its gradient taken where it is added to every sample.
+
+    A position's embedding p, added to each sample as x_i + p, has ∂ℓ_i/∂p = ∂ℓ_i/∂(x_i + p): one gradient per sample.
+    None if the next operation is no such sum.
+    """
+    node = use.edge.node
+    while True:
+        above = parents.get(node, [])
+        if use.columns or use.kind == "convolution" or len(above) != 1:
+            return None
+        node, place, _ = above[0]
+        if node.name() not in _RESHAPED | {"UnsqueezeBackward0", "AddBackward0"}:
+            return None
+        if node.name() == "AddBackward0":
+            break
+    if place == 1 and getattr(node, "_saved_alpha", 1) != 1:
+        return None
+    before, after = tuple(use.edge.node._input_metadata[0].shape), tuple(node._input_metadata[0].shape)
+    own = before[next((i for i, size in enumerate(before) if size != 1), len(before)) :]
+    if after != (samples, *own):
+        return None
+    keep = None if use.keep is None else use.keep.repeat(samples)
+    return replace(use, edge=GradientEdge(node, 0), keep=keep)
+
+
+def normalised(use: Use, parents: Parents) -> bool:
+    """Return whether the result of a use enters a batch normalisation and nothing else, so that its scale is lost."""
+    node = use.edge.node
+    for _ in range(3):
+        above = parents.get(node, [])
+        if len(above) != 1:
+            return False
+        node = above[0][0]
+        if node.name().endswith("BatchNormBackward0"):
+            return above[0][1] == 0
+        if node.name() not in _RESHAPED | _SAME | {"TransposeBackward0", "PermuteBackward0"}:
+            return False
+    return False
 
 
 @dataclass(frozen=True)

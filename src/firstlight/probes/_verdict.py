@@ -1,4 +1,8 @@
-"""The verdict on a layer: lazy, learning or converged, with the evidence."""
+"""The verdict on a layer: a test of stationarity under weight decay, with the evidence.
+
+FACT = WᵀW holds where W is stationary: WᵀW − FACT = Wᵀ∇(L + (λ/2)‖W‖²)/λ. A layer that is not stationary is *learning*
+or *lazy* only if its start is known; otherwise nothing tells training from initialisation.
+"""
 
 import math
 from dataclasses import dataclass
@@ -15,8 +19,14 @@ SIZE = 0.1
 MOVED = 0.1
 """Relative change of the weights below which a layer is lazy."""
 
-UNALIGNED = 0.5
-"""Alignment of both √(FACT·FACTᵀ) and √AGOP below which a layer is lazy, if its initial weights are unknown."""
+STEADY = 0.5
+"""Cosine of the drifts in two halves of a window above which the weights move in one direction, not by noise."""
+
+NO_START = (
+    "not stationary, and the start is unknown, so training cannot be told from initialisation: give start= the initial "
+    "weights, or use Watch"
+)
+INVARIANT = "scale-invariant: FACT's fixed point is W = 0, so only the direction of the weights is judged"
 
 
 @dataclass(frozen=True)
@@ -31,44 +41,103 @@ class Verdict:
     evidence: str
 
 
+@dataclass(frozen=True)
+class Drift:
+    """How weights moved along a window of training steps, with the noise of minibatches averaged out.
+
+    **Attributes:**
+
+    - `fact`: alignment of FACT, averaged along the window, with the averaged feature matrix.
+    - `size`: ⟨FACT, NFM⟩/⟨NFM, NFM⟩ of these averages.
+    - `residual`: ‖NFM − FACT‖/‖NFM‖ of these averages, the relative drift per unit of budget.
+    - `steadiness`: cosine of the drifts of the window's two halves; near 0 if they are noise.
+    - `budget`: the budget of the window.
+    - `turn`: relative change of the direction W/‖W‖ per unit of budget.
+    """
+
+    fact: float
+    size: float
+    residual: float
+    steadiness: float
+    budget: float
+    turn: float = math.nan
+
+
 def judge(
     fact: float,
     *,
     size: float,
     residual: float = math.nan,
-    symmetrised: float = math.nan,
-    agop: float = math.nan,
     budget: float = math.nan,
     moved: float = math.nan,
+    drift: Drift | None = None,
+    invariant: bool = False,
     reason: str = "",
 ) -> Verdict:
-    """Decide whether a layer is converged, learning or lazy. Unknown arguments are NaN.
+    """Decide whether a layer is converged, learning, lazy or undecided. Unknown arguments are NaN or None.
 
     **Arguments:**
 
     - `fact`: alignment of FACT with the layer's feature matrix.
     - `size`: ⟨FACT, NFM⟩/⟨NFM, NFM⟩, 1 at convergence.
     - `residual`: ‖NFM − FACT‖/‖NFM‖; it decides if all entries are equal and Pearson's correlation is undefined.
-    - `symmetrised`: alignment of √(FACT·FACTᵀ).
-    - `agop`: alignment of √AGOP.
     - `budget`: wd·Σlr/(1 − momentum).
     - `moved`: relative change of the weights since initialisation.
+    - `drift`: averages along the last steps, if a `Watch` followed them.
+    - `invariant`: whether the scale of the weights changes no output.
     - `reason`: why FACT does not apply (no weight decay, …); the verdict is then undecided.
 
     >>> judge(0.2, size=3.0, moved=0.02, budget=0.01).evidence
     'weights moved by 2 %; FACT 0.200 with size 3; budget 0.01, below 1: too short for FACT'
     >>> judge(float("nan"), size=float("nan"), reason="no weight decay").state
     'undecided'
+    >>> judge(0.7, size=0.6).state  # an untrained layer may look like this
+    'undecided'
     """
     if reason:
         return Verdict("undecided", reason)
+    parts = _evidence(fact, size, budget, moved, drift)
+    if invariant:
+        return _direction(parts, moved, drift)
+    here = (fact >= CONVERGED and abs(size - 1) <= SIZE) or residual <= SIZE
+    along = drift is not None and (
+        (drift.fact >= CONVERGED and abs(drift.size - 1) <= SIZE) or drift.residual <= SIZE
+    )
+    if here or along:
+        return Verdict("converged", "; ".join(parts))
+    return _unsettled(parts, moved, drift)
+
+
+def _unsettled(parts: list[str], moved: float, drift: Drift | None) -> Verdict:
+    if math.isnan(moved):
+        return Verdict("undecided", "; ".join([*parts, NO_START]))
+    if moved < MOVED:
+        return Verdict("lazy", "; ".join(parts))
+    if drift is not None and drift.steadiness < STEADY:
+        noisy = "the drift between probes is not larger than the noise of minibatches: probe less often"
+        return Verdict("undecided", "; ".join([*parts, noisy]))
+    return Verdict("learning", "; ".join(parts))
+
+
+def _direction(parts: list[str], moved: float, drift: Drift | None) -> Verdict:
+    parts = [INVARIANT, *parts]
+    if drift is not None and not math.isnan(drift.turn):
+        parts.append(f"direction turns by {drift.turn:.2g} per unit of budget")
+        if drift.turn <= SIZE:
+            return Verdict("converged", "; ".join(parts))
+        return _unsettled(parts, moved, drift)
+    return Verdict("undecided", "; ".join(parts))
+
+
+def _evidence(fact: float, size: float, budget: float, moved: float, drift: Drift | None) -> list[str]:
     parts = [f"FACT {fact:.3f} with size {size:.3g}"]
     if not math.isnan(moved):
         parts.insert(0, f"weights moved by {moved:.0%}".replace("%", " %"))
+    if drift is not None:
+        parts.append(
+            f"averaged over the last {drift.budget:.2g} of budget FACT {drift.fact:.3f} with size {drift.size:.3g}, "
+            f"drift {drift.residual:.2g} per unit"
+        )
     if not math.isnan(budget):
         parts.append(f"budget {budget:.3g}" + (", below 1: too short for FACT" if budget < 1 else ""))
-    if (fact >= CONVERGED and abs(size - 1) <= SIZE) or residual <= SIZE:
-        return Verdict("converged", "; ".join(parts))
-    if moved < MOVED or (math.isnan(moved) and symmetrised < UNALIGNED and agop < UNALIGNED):
-        return Verdict("lazy", "; ".join(parts))
-    return Verdict("learning", "; ".join(parts))
+    return parts

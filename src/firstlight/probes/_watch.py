@@ -1,8 +1,9 @@
 """Probing during training: `Watch` follows the optimizer and probes every k steps."""
 
+import dataclasses
 import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 
 from firstlight.probes._decay import decay_from_group, step_direction
 from firstlight.probes._feature_probe import DECOUPLED, LossFunction, ProbeOptions, probe, unwrapped
+from firstlight.probes._path import Path
 from firstlight.probes._result import SHOWN, ProbeResult
 from firstlight.records import FigureData, figure
 
@@ -19,7 +21,9 @@ class Watch:
     """Probe a model every `every` optimizer steps of any training loop, and judge each layer.
 
     Call `step()` after `optimizer.step()`. The watch also tracks the budget wd·Σlr/(1 − momentum) spent so far, how far
-    the weights have moved since the watch was created, and for AdamW the mean step direction since the last probe.
+    the weights have moved since the watch was created, and for AdamW the mean step direction since the last probe. It
+    averages the weights over the quarters of the last `every` steps, which separates their drift from the noise of
+    minibatches. It holds five copies of the weight matrices.
 
     **Arguments:**
 
@@ -59,6 +63,11 @@ class Watch:
     ) -> None:
         if every < 1:
             raise ValueError(f"every must be at least 1 step, got {every}")
+        if isinstance(batches, Iterator):
+            raise ValueError(
+                "batches must be iterable again at every probe, got an iterator, which ends after the first; give a "
+                "list or a DataLoader"
+            )
         model = unwrapped(model)
         self.model, self.loss_fn, self.batches, self.optimizer = model, loss_fn, batches, optimizer
         self.every, self.on_probe, self.options = every, on_probe, options
@@ -68,6 +77,7 @@ class Watch:
         self._start = {id(p): p.detach().clone() for p in model.parameters() if p.ndim >= 2}
         self._budgets: dict[str, float] = dict.fromkeys(self._names.values(), 0.0)
         self._directions: dict[str, torch.Tensor] = {}
+        self._paths: dict[str, Path] = {}
         self._averaged = 0
 
     def step(self) -> ProbeResult | None:
@@ -81,6 +91,7 @@ class Watch:
                 name = self._names.get(id(parameter))
                 if name is not None:
                     self._budgets[name] += spent
+                    self._follow(name, parameter, spent)
                     if decay.rule == "decoupled":
                         self._average(name, parameter)
         return self.probe() if self.steps % self.every == 0 else None
@@ -95,7 +106,12 @@ class Watch:
                 self.batches,
                 self.loss_fn,
                 optimizer=self.optimizer,
-                known={"budgets": dict(self._budgets), "moved": self.moved(), "directions": dict(self._directions)},
+                known={
+                    "budgets": dict(self._budgets),
+                    "moved": self.moved(),
+                    "directions": dict(self._directions),
+                    "paths": self._paths,
+                },
                 **self.options,
             )
         self.results[self.steps] = result
@@ -141,6 +157,45 @@ class Watch:
         return figure.curves(
             series, x="step", y=f"{measure}: alignment with the feature matrix", title=f"{measure} during training"
         )
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the watch's state: steps, budgets, the start, averages and results, as tensors, numbers and text."""
+        results = {}
+        for step, result in self.results.items():
+            header, arrays = result.packed()
+            results[step] = (header, {name: torch.from_numpy(array) for name, array in arrays.items()})
+        return {
+            "steps": self.steps,
+            "averaged": self._averaged,
+            "budgets": dict(self._budgets),
+            "start": {self._names[key]: tensor for key, tensor in self._start.items()},
+            "directions": dict(self._directions),
+            "paths": {name: dataclasses.asdict(path) for name, path in self._paths.items()},
+            "results": results,
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a state that `state_dict` returned, for the same model."""
+        if set(state["start"]) != set(self._names.values()):
+            raise ValueError(
+                f"the state is of a model with the matrices {sorted(state['start'])[:3]}…, this model has "
+                f"{sorted(self._names.values())[:3]}…; load it into a Watch of the same model"
+            )
+        self.steps, self._averaged = int(state["steps"]), int(state["averaged"])
+        self._budgets, self._directions = dict(state["budgets"]), dict(state["directions"])
+        places = {self._names[key]: key for key in self._start}
+        for name, tensor in state["start"].items():
+            self._start[places[name]] = tensor.to(self._start[places[name]])
+        self._paths = {name: Path(**path) for name, path in state["paths"].items()}
+        self.results = {
+            int(step): ProbeResult.unpacked(header, {name: array.numpy() for name, array in arrays.items()})
+            for step, (header, arrays) in state["results"].items()
+        }
+
+    def _follow(self, name: str, parameter: torch.Tensor, spent: float) -> None:
+        path = self._paths.setdefault(name, Path(self.every))
+        path.steps = self.every
+        path.add(parameter, spent)
 
     def _average(self, name: str, parameter: torch.Tensor) -> None:
         direction = step_direction(self.optimizer, parameter)
