@@ -1,8 +1,20 @@
-"""The cost of a probed pass over a PyTorch model."""
+"""The cost of a probed pass over a PyTorch model, and of its result."""
+
+import resource
+import time
 
 from benchmarks._timing import best_seconds, result
 
-__all__ = ["probe_pass_vs_plain", "probe_vs_per_sample"]
+__all__ = [
+    "probe_pass_vs_plain",
+    "probe_result_gpt6x384",
+    "probe_result_resnet18",
+    "probe_step_resnet18",
+    "probe_vs_per_sample",
+]
+
+IMAGES = 50_000
+"""Training images of CIFAR-10, the pass that the average step is measured for."""
 
 
 def _perceptron():
@@ -111,3 +123,150 @@ def probe_vs_per_sample() -> dict:
         firstlight_seconds=seconds["firstlight"],
         samples=sum(len(x) for x, _ in batches),
     )
+
+
+def _resnet18():
+    """ResNet-18 for ten classes, with its first convolution and pooling as for large images."""
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self, inside, out, stride):
+            super().__init__()
+            self.conv1 = nn.Conv2d(inside, out, 3, stride, 1, bias=False)
+            self.conv2 = nn.Conv2d(out, out, 3, 1, 1, bias=False)
+            self.bn1, self.bn2 = nn.BatchNorm2d(out), nn.BatchNorm2d(out)
+            short = stride > 1 or inside != out
+            self.downsample = (
+                nn.Sequential(nn.Conv2d(inside, out, 1, stride, bias=False), nn.BatchNorm2d(out)) if short else None
+            )
+
+        def forward(self, x):
+            h = self.bn2(self.conv2(torch.relu(self.bn1(self.conv1(x)))))
+            return torch.relu(h + (x if self.downsample is None else self.downsample(x)))
+
+    widths = [(64, 64, 1), (64, 64, 1), (64, 128, 2), (128, 128, 1), (128, 256, 2), (256, 256, 1), (256, 512, 2)]
+    torch.manual_seed(0)
+    stem = [nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+    blocks = [Block(*width) for width in [*widths, (512, 512, 1)]]
+    model = nn.Sequential(*stem, *blocks, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(512, 10))
+    return model, (torch.randn(64, 3, 32, 32), torch.randint(0, 10, (64,)))
+
+
+def _transformer():
+    """Six blocks of width 384 with causal attention, as GPT-2 has them, on 128 tokens of a vocabulary of 1024."""
+    import torch
+    from torch import nn
+
+    class Block(nn.Module):
+        def __init__(self, d):
+            super().__init__()
+            self.qkv, self.out = nn.Linear(d, 3 * d), nn.Linear(d, d)
+            self.up, self.down = nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+            self.norm1, self.norm2 = nn.LayerNorm(d), nn.LayerNorm(d)
+
+        def forward(self, h):
+            q, k, v = (part.unflatten(-1, (6, -1)).transpose(1, 2) for part in self.qkv(self.norm1(h)).chunk(3, -1))
+            mixed = nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+            h = h + self.out(mixed.transpose(1, 2).flatten(2))
+            return h + self.down(nn.functional.gelu(self.up(self.norm2(h))))
+
+    class Language(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.wte, self.wpe = nn.Embedding(1024, 384), nn.Embedding(128, 384)
+            self.blocks = nn.Sequential(*(Block(384) for _ in range(6)))
+            self.head = nn.Linear(384, 1024, bias=False)
+            self.head.weight = self.wte.weight
+
+        def forward(self, tokens):
+            places = torch.arange(tokens.shape[1])
+            return self.head(self.blocks(self.wte(tokens) + self.wpe(places)))
+
+    torch.manual_seed(0)
+    tokens = torch.randint(0, 1024, (4, 128))
+    return Language(), (tokens, tokens.roll(-1, 1))
+
+
+def _tokens_loss(logits, targets):
+    from torch import nn
+
+    return nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten())
+
+
+def probe_step_resnet18() -> dict:
+    """An average step of a probe over CIFAR-10's 50 000 images by default, relative to a plain pass; 40 steps of 64."""
+    from torch import nn
+
+    from firstlight.probes import FeatureProbe
+
+    model, batch = _resnet18()
+    loss = nn.CrossEntropyLoss()
+    model.eval()
+
+    def plain():
+        model.zero_grad(set_to_none=True)
+        loss(model(batch[0]), batch[1]).backward()
+
+    expected = -(-IMAGES // 64)
+    probes = {
+        "default": FeatureProbe(model, loss, 1e-4, expected=expected),
+        "one": FeatureProbe(model, loss, 1e-4, outputs=1),
+        "exact": FeatureProbe(model, loss, 1e-4, outputs="exact"),
+    }
+    plain()
+    totals, plain_total, first = dict.fromkeys(probes, 0.0), 0.0, 0.0
+    for step in range(40):
+        start = time.perf_counter()
+        plain()
+        plain_total += time.perf_counter() - start
+        for name, probe in probes.items():
+            if name != "default" and step >= 4:
+                continue
+            start = time.perf_counter()
+            probe.step(*batch)
+            took = time.perf_counter() - start
+            totals[name] += took / (40 if name == "default" else 4)
+            first = took if step == 0 and name == "default" else first
+    plain_mean = plain_total / 40
+    return result(
+        totals["default"] / plain_mean,
+        "×",
+        "lower",
+        2.5,
+        ("plain pass, seconds", plain_mean),
+        first_step=first / plain_mean,
+        one_projection=totals["one"] / plain_mean,
+        exact=totals["exact"] / plain_mean,
+    )
+
+
+def _result_cost(model, batches, loss, **options) -> tuple[float, float]:
+    """Return the processor seconds of `result()`, and by how much it raises the peak memory, over the model's size."""
+    from firstlight.probes import FeatureProbe
+
+    probe = FeatureProbe(model, loss, 1e-4, **options)
+    for inputs, targets in batches:
+        probe.step(inputs, targets)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    start = time.process_time()
+    probe.result()
+    seconds = time.process_time() - start
+    grown = 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+    return seconds, grown / sum(p.numel() * p.element_size() for p in model.parameters())
+
+
+def probe_result_resnet18() -> dict:
+    """Processor seconds of `result()` after two batches of 64; the growth of peak memory is in models."""
+    from torch import nn
+
+    model, batch = _resnet18()
+    seconds, memory = _result_cost(model.eval(), [batch] * 2, nn.CrossEntropyLoss())
+    return result(seconds, "s", "lower", 5.0, ("version 0.1, processor seconds", 49.0), models_of_memory=memory)
+
+
+def probe_result_gpt6x384() -> dict:
+    """Processor seconds of `result()` after two batches of 4 × 128 tokens."""
+    model, batch = _transformer()
+    seconds, memory = _result_cost(model.eval(), [batch] * 2, _tokens_loss, outputs=1)
+    return result(seconds, "s", "lower", 3.0, ("version 0.1, processor seconds", 12.5), models_of_memory=memory)

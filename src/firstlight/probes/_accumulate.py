@@ -209,9 +209,7 @@ class Accumulator:
         named = {name: p for name, p in self.model.named_parameters() if p.ndim >= 2}
         parents, leaves = graph_parents(roots)
         uses = {name: find_uses(parameter, parents, leaves) for name, parameter in named.items()}
-        flat = [
-            (id(named[name]), use) for name, some in uses.items() if not isinstance(some, Unusable) for use in some
-        ]
+        flat = [(id(named[name]), use) for name, some in uses.items() if not isinstance(some, Unusable) for use in some]
         return _Graph(flat, uses, parents)
 
     def _begin(self, graph: _Graph) -> Plan:
@@ -221,9 +219,7 @@ class Accumulator:
             layers = self.plan.layers
             self._weights = [layer.weights() for layer in layers]
             generator = torch.Generator().manual_seed(self._seed + 1)
-            self._spreads = [
-                Spread(layer, W, generator) for layer, W in zip(layers, self._weights, strict=True)
-            ]
+            self._spreads = [Spread(layer, W, generator) for layer, W in zip(layers, self._weights, strict=True)]
             self._share = Share()
             self._groups = [
                 _Group([Sums() for _ in layers], [Sums() for _ in layers]) for _ in range(self._group_count())
@@ -363,9 +359,7 @@ class Accumulator:
         )
 
     def _variances(self, vectors: int, which: int) -> list[float]:
-        pairs = [
-            spread.variances(vectors) for i, spread in enumerate(self._spreads) if i not in self._withheld
-        ]
+        pairs = [spread.variances(vectors) for i, spread in enumerate(self._spreads) if i not in self._withheld]
         return [pair[which] for pair in pairs]
 
     def _rows_needed(self, n: int, allowed: float, vectors: int) -> int:

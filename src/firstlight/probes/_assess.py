@@ -172,9 +172,7 @@ def _finite(moments: LayerMoments) -> bool:
     return all(part is None or bool(torch.isfinite(part).all()) for part in parts)
 
 
-def _parts(
-    moments: LayerMoments, decay: Decay | None, bias_decay: Decay | None
-) -> list[tuple[float, _Whole]]:
+def _parts(moments: LayerMoments, decay: Decay | None, bias_decay: Decay | None) -> list[tuple[float, _Whole]]:
     parts = []
     for part in moments.parts:
         own = dataclasses.replace(moments, enfa=part.enfa, agop=part.agop)

@@ -1,7 +1,7 @@
 """Alignments of one layer from its weights, gradient and second moments, with error bars; never larger than needed.
 
-A layer W (p, q) with q < p is written as W = QT with orthonormal Q (p, q). All matrices are then QSQᵀ with a small S, and
-FACT is QR with R = −TGᵀ/λ. Alignments come from S and R; the p×p matrices are formed only on request.
+A layer W (p, q) with q < p is written as W = QT with orthonormal Q (p, q). All matrices are then QSQᵀ with a small S,
+and FACT is QR with R = −TGᵀ/λ. Alignments come from S and R; the p×p matrices are formed only on request.
 """
 
 import math
@@ -13,9 +13,9 @@ import torch
 from jaxtyping import Float
 
 from firstlight import features
+from firstlight.probes._result import MEASURES
 
 Stack = Float[torch.Tensor, "g p q"]
-from firstlight.probes._result import MEASURES
 ALIGNMENTS = ("pearson", "cosine")
 
 EXACT = 256
@@ -92,7 +92,8 @@ def compare(
     blocks = [_Block(w, i, given, weight_decay, roots) for i, w in enumerate(W)]
     centred, count = alignment == "pearson", len(blocks) * W.shape[1] ** 2
     nfm = _Moment.of([block.forms["NFM"].sums(block) for block in blocks], count, centred)
-    alignments, errors = dict.fromkeys(MEASURES, math.nan), dict.fromkeys(MEASURES, math.nan)
+    alignments: dict[str, float] = dict.fromkeys(MEASURES, math.nan)
+    errors = dict(alignments)
     for name in MEASURES:
         if any(name not in block.forms for block in blocks):
             continue
@@ -103,7 +104,7 @@ def compare(
         alignments[name] = own.inner / size
         if len(parts) > 1:
             slopes = [
-                block.forms[name].slope(block, own, nfm, own.inner / size, weight_decay) for block in blocks
+                block.forms[name].slope(block, own, nfm, own.inner / size, weight_decay, given) for block in blocks
             ]
             errors[name] = _jackknife(name, slopes, given, parts)
     size = residual = math.nan
@@ -172,7 +173,9 @@ class _Form:
         Q = block.Q.to(self.S.dtype)
         return Q @ self.S if self.name == "FACT" else Q @ self.S @ Q.T
 
-    def slope(self, block: "_Block", own: _Moment, nfm: _Moment, a: float, weight_decay: float) -> "_Slope":
+    def slope(
+        self, block: "_Block", own: _Moment, nfm: _Moment, a: float, weight_decay: float, given: Given
+    ) -> "_Slope":
         """Return the derivative of the alignment in what it was computed from."""
         scale = math.sqrt(own.square * nfm.square)
         N, S = block.forms["NFM"].S, self.S
@@ -189,8 +192,10 @@ class _Form:
         if self.name == "√FACT·FACTᵀ":
             R = block.forms["FACT"].S
             return _Slope(gradient=-2 * ((C @ R.to(C.dtype)).T @ block.T.to(C.dtype)) / weight_decay)
-        T = block.T.to(C.dtype)
-        return _Slope(direct=None if block.Q is not None else C, beyond=T.T @ C @ T)
+        moments, T = given.agop if "AGOP" in self.name else given.enfa, block.T.to(C.dtype)
+        return _Slope(
+            direct=None if moments.direct is None else C, beyond=None if moments.beyond is None else T.T @ C @ T
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +278,9 @@ def _through_root(C: torch.Tensor, values: torch.Tensor, vectors: torch.Tensor) 
     sums = values[:, None] + values[None, :]
     least = 1e-6 * float(values.max()) if len(values) else 0.0
     inner = vectors.T @ ((C + C.T) / 2) @ vectors
-    return vectors @ torch.where(sums > least, inner / sums.clamp_min(least or 1.0), torch.zeros_like(inner)) @ vectors.T
+    return (
+        vectors @ torch.where(sums > least, inner / sums.clamp_min(least or 1.0), torch.zeros_like(inner)) @ vectors.T
+    )
 
 
 def _jackknife(name: str, slopes: list[_Slope], given: Given, parts: Sequence[Given]) -> float:
@@ -282,9 +289,7 @@ def _jackknife(name: str, slopes: list[_Slope], given: Given, parts: Sequence[Gi
     This is the infinitesimal jackknife: u_j = ⟨∇a, θ_j⟩ − share_j·⟨∇a, θ⟩ with θ = Σ θ_j, and √(J/(J − 1)·Σ u_j²).
     """
     whole = sum(slope.along(i, name, given) for i, slope in enumerate(slopes))
-    changes = [
-        sum(slope.along(i, name, part) for i, slope in enumerate(slopes)) - part.share * whole for part in parts
-    ]
+    changes = [sum(slope.along(i, name, part) for i, slope in enumerate(slopes)) - part.share * whole for part in parts]
     return math.sqrt(len(parts) / (len(parts) - 1) * math.fsum(u * u for u in changes))
 
 

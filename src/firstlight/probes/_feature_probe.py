@@ -19,10 +19,14 @@ from firstlight.probes._guards import label_weight, reading, require_loss, requi
 from firstlight.probes._layers import View
 from firstlight.probes._path import Path, drift
 from firstlight.probes._result import ProbeResult
+from firstlight.probes._samples import tensors
 from firstlight.probes._start import at_start, distances, with_start
 
 SMALL = 512
 """Matrices up to this size are decomposed on one thread."""
+
+FEW_SAMPLES = 4
+"""Samples on which a weight is scaled, to see whether its scale matters."""
 
 SAME = 1e-3
 """Relative difference up to which a model gives the same outputs for some samples as for the whole batch."""
@@ -152,7 +156,7 @@ class FeatureProbe:
         self.alignment = alignment or ("pearson" if rank is None else "cosine")
         self.keep_matrices, self.roots, self.reduction = keep_matrices, roots, reduction
         self.distributed, self._reduced = distributed, False
-        self._first: tuple[Any, torch.Tensor] | None = None
+        self._first: Any = None
         self._sums = Accumulator(
             model,
             reduction=reduction,
@@ -187,7 +191,7 @@ class FeatureProbe:
             if self._first is None and outputs.numel():
                 if self.loss_fn is not None:
                     require_reduction(self.loss_fn, output, targets, float(loss.detach()), self.reduction)
-                self._first = inputs, outputs.detach()
+                self._first = inputs
             if weight is None and self.loss_fn is None and self.reduction == "mean" and isinstance(inputs, Mapping):
                 weight = label_weight(outputs, inputs.get("labels"), float(loss.detach()))
             rerun = None if self.training else functools.partial(self._rerun, inputs, outputs.detach())
@@ -340,17 +344,20 @@ class FeatureProbe:
         return again if float((again.detach() - expected).abs().max()) <= allowed else None
 
     def _changes_no_output(self, name: str) -> bool:
-        """Return whether scaling a weight leaves the outputs of the first batch as they were."""
+        """Return whether scaling a weight leaves the outputs of the first few samples as they were."""
         if self._first is None:
             return False
-        inputs, outputs = self._first
+        samples = max((len(tensor) for tensor in tensors(self._first)), default=1)
+        inputs, _ = taken(self._first, 0, samples, torch.arange(min(samples, FEW_SAMPLES)))
         weight = dict(self.model.named_parameters())[name]
         arguments = () if isinstance(inputs, Mapping) else inputs if isinstance(inputs, tuple | list) else (inputs,)
         keywords = dict(inputs) if isinstance(inputs, Mapping) else {}
         with self._untouched(), torch.no_grad():
-            scaled = torch.func.functional_call(self.model, {name: 1.5 * weight}, tuple(arguments), keywords)
-        change = (_outputs(scaled) - outputs).abs().max()
-        return float(change) <= 1e-3 * float(outputs.abs().max())
+            plain, scaled = (
+                _outputs(torch.func.functional_call(self.model, {name: factor * weight}, tuple(arguments), keywords))
+                for factor in (1.0, 1.5)
+            )
+        return float((scaled - plain).abs().max()) <= SAME * float(plain.abs().max())
 
 
 def _outputs(output: Any) -> Any:
@@ -364,7 +371,7 @@ def _suspicious(moments: LayerMoments) -> bool:
     per_output = (moments.W * moments.gradient).sum(1).double()
     size = float(torch.linalg.vector_norm(moments.W) * torch.linalg.vector_norm(moments.gradient))
     total = abs(float(per_output.sum()))
-    return 0 < size and total <= 1e-2 * size and total <= 0.1 * float(torch.linalg.vector_norm(per_output))
+    return size > 0 and total <= 1e-2 * size and total <= 0.1 * float(torch.linalg.vector_norm(per_output))
 
 
 @contextlib.contextmanager
@@ -409,7 +416,7 @@ def probe(
     >>> result["weight"].inputs, result["weight"].outputs
     (2, 1)
     """
-    options = {"expected": len(batches) if isinstance(batches, Sized) else None} | options
+    options.setdefault("expected", len(batches) if isinstance(batches, Sized) else None)
     first = None if start is None else at_start(model, start)
     known = dict(known or {})
     if first is not None:

@@ -86,13 +86,13 @@ def same_random_states(*holders: Any) -> Iterator[None]:
     """Restore the random states of torch, NumPy and Python, and of the generators that the holders own."""
     generators = _generators(holders)
     states = [(generator, _state(generator)) for generator in generators]
-    python, legacy = random.getstate(), np.random.get_state()
+    python, legacy = random.getstate(), np.random.get_state()  # noqa: NPY002
     with torch.random.fork_rng(devices=[]):
         try:
             yield
         finally:
             random.setstate(python)
-            np.random.set_state(legacy)
+            np.random.set_state(legacy)  # noqa: NPY002
             for generator, state in states:
                 _restore(generator, state)
 

@@ -76,7 +76,7 @@ class Layer:
         return delta.reshape(delta.shape[0], self.groups, -1).transpose(0, 1)
 
     def captured(self) -> float:
-        """Return the fraction of ‖WWᵀ‖ in the directions of `basis`; the part outside is estimated by random vectors."""
+        """Return the fraction of ‖WWᵀ‖ in the directions of `basis`; random vectors estimate the part outside."""
         if self.basis is None:
             return 1.0
         whole, inside = replace(self, basis=None).weights()[0], self.weights()[0]

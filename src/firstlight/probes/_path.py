@@ -111,5 +111,3 @@ def _turn(W: torch.Tensor, D: torch.Tensor) -> float:
 
 def _is_half(weight: torch.Tensor) -> bool:
     return weight.dtype in (torch.float16, torch.bfloat16)
-
-

@@ -44,7 +44,7 @@ class Samples:
     rows: dict[int, tuple[int, int]] = field(default_factory=dict)
 
     def order(self, use: int, rows: int, samples: int) -> tuple[int, int] | None:
-        """Return (outer, inner) of a use in another batch; None if its rows cannot be told apart by sample."""
+        """Return (outer, inner) of a use in another batch; None if it is unknown which rows belong to which sample."""
         if samples == 1:
             return 1, rows
         if rows % samples or use not in self.rows:
@@ -125,9 +125,7 @@ def find_axis(
     return tests[best[0]]
 
 
-def split(
-    outputs: torch.Tensor, axis: int, uses: list[Use], backward: Backward, generator: torch.Generator
-) -> Samples:
+def split(outputs: torch.Tensor, axis: int, uses: list[Use], backward: Backward, generator: torch.Generator) -> Samples:
     """Differentiate two halves of the samples, and see whether any row of a use is reached by both."""
     n = outputs.shape[axis] if outputs.ndim else 1
     if n == 1 or not uses:

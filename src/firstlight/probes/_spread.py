@@ -86,14 +86,14 @@ class Spread:
             self._begin()
             return
         share = 1 / vectors if random else 1.0
-        mean = {place: Y * share for place, Y in self._sum.items()}
-        middle = {place: Y.mean(1, keepdim=True) for place, Y in mean.items()}
+        mean: dict[Place, torch.Tensor] = {place: Y * share for place, Y in self._sum.items()}
+        middle: dict[Place, torch.Tensor] = {place: Y.mean(1, keepdim=True) for place, Y in mean.items()}
         if samples > 1:
-            between = float(self._size({p: Y - middle[p] for p, Y in mean.items()}).sum())
+            between = float(self._size(_minus(mean, middle)).sum())
             self._between += between
             self._pairs += samples - 1
             if random and vectors == 1:
-                # One projection cannot be told from its sample: both together bound its variance.
+                # The variance between samples includes that of their single projection, and bounds it.
                 self._within += between * samples / (samples - 1)
                 self._projected += samples
         if random and vectors > 1:
@@ -153,3 +153,7 @@ class Spread:
             return Y["inputs"]
         far = Y["outputs"] if self._W is None else self._W[:, None] @ Y["outputs"]
         return far + Y["inputs"] if "inputs" in Y else far
+
+
+def _minus(Y: dict[Place, torch.Tensor], middle: dict[Place, torch.Tensor]) -> dict[Place, torch.Tensor]:
+    return {place: part - middle[place] for place, part in Y.items()}

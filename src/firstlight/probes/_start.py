@@ -10,9 +10,7 @@ import torch
 from firstlight.probes._result import ProbeResult
 
 
-def at_start(
-    model: torch.nn.Module, start: Mapping[str, torch.Tensor] | torch.nn.Module
-) -> torch.nn.Module:
+def at_start(model: torch.nn.Module, start: Mapping[str, torch.Tensor] | torch.nn.Module) -> torch.nn.Module:
     """Return a copy of the model with its initial weights."""
     state = start.state_dict() if isinstance(start, torch.nn.Module) else start
     first = copy.deepcopy(model)
@@ -22,7 +20,7 @@ def at_start(
             f"start must hold every parameter of the model, it lacks {sorted(missing)[:3]}; give "
             "copy.deepcopy(model.state_dict()) taken before training"
         )
-    first.load_state_dict({name: tensor for name, tensor in state.items()}, strict=False)
+    first.load_state_dict(dict(state), strict=False)
     return first
 
 
@@ -41,7 +39,5 @@ def distances(model: torch.nn.Module, first: torch.nn.Module) -> dict[str, float
 def with_start(result: ProbeResult, before: ProbeResult) -> ProbeResult:
     """Return a result whose layers know their alignments at the start."""
     earlier = {layer.name: layer.alignments for layer in before.layers}
-    layers = tuple(
-        dataclasses.replace(layer, at_start=dict(earlier.get(layer.name, {}))) for layer in result.layers
-    )
+    layers = tuple(dataclasses.replace(layer, at_start=dict(earlier.get(layer.name, {}))) for layer in result.layers)
     return dataclasses.replace(result, layers=layers)

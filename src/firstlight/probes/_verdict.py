@@ -23,7 +23,7 @@ STEADY = 0.5
 """Cosine of the drifts in two halves of a window above which the weights move in one direction, not by noise."""
 
 NO_START = (
-    "not stationary, and the start is unknown, so training cannot be told from initialisation: give start= the initial "
+    "not stationary, and the start is unknown, so this may be its initialisation: give start= the initial "
     "weights, or use Watch"
 )
 INVARIANT = "scale-invariant: FACT's fixed point is W = 0, so only the direction of the weights is judged"
@@ -100,9 +100,7 @@ def judge(
     if invariant:
         return _direction(parts, moved, drift)
     here = (fact >= CONVERGED and abs(size - 1) <= SIZE) or residual <= SIZE
-    along = drift is not None and (
-        (drift.fact >= CONVERGED and abs(drift.size - 1) <= SIZE) or drift.residual <= SIZE
-    )
+    along = drift is not None and ((drift.fact >= CONVERGED and abs(drift.size - 1) <= SIZE) or drift.residual <= SIZE)
     if here or along:
         return Verdict("converged", "; ".join(parts))
     return _unsettled(parts, moved, drift)
