@@ -66,7 +66,8 @@ def trained_boundaries(
     >>> trained_boundaries(["Z5"], seeds=1, base=base, progress="off").boundaries["seeds"].tolist()
     [1]
     """
-    return boundary(setting() if base is None else base, FRACTION, fractions, **_search(names, seeds), **options)
+    chosen = setting() if base is None else base
+    return boundary(chosen, FRACTION, fractions, store=store, **_search(names, seeds), **options)
 
 
 def estimate_boundaries(
