@@ -12,10 +12,10 @@ from firstlight.records import RunSpec
 from firstlight.sweeps._boundary._plan import GENERALISED, Axis, Bounds, Guess, Plan, make_plan
 from firstlight.sweeps._boundary._rounds import Rounds
 
-FOLLOWER_RUNS = 3.0
+FOLLOWER_RUNS = 2.5
 """Runs of a seed that starts at the boundary of another seed, on average."""
 
-SHARE_OF_STEPS = 0.65
+SHARE_OF_STEPS = 0.85
 """Share of its steps that a run near the boundary takes until its outcome is decided, on average."""
 
 _TIMED = (10, 60)

@@ -28,7 +28,7 @@ MOST_VALUES = 100_000
 LEAST_FALL = 0.005
 """Fall of the test loss over the last half of a run below which the run counts as stalled."""
 
-FIRST_SHARE = 0.1
+FIRST_SHARE = 0.5
 """Share of the steps before which no run counts as stalled."""
 
 
@@ -36,10 +36,11 @@ def default_stall(steps: int) -> Stop:
     """Return the default stall rule for runs of this length.
 
     A run is stalled if it memorised the training rows in the first half of its steps, and its test loss fell by less
-    than 0.5 % in the second half. It is tested after a tenth of all steps.
+    than 0.5 % in the second half. It is tested from half of all steps on: in large groups the test loss of a run that
+    will generalise first rises for a while.
 
     >>> default_stall(3000).after
-    300
+    1500
     """
     return Stop(observable="test_loss", stalled=LEAST_FALL, after=math.ceil(FIRST_SHARE * steps))
 
