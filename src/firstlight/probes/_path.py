@@ -14,6 +14,9 @@ from firstlight.probes._verdict import Drift
 
 QUARTERS = 4
 
+SHORTEST = 20
+"""Steps in a quarter below which noise looks steady: twice the 10 steps over which a momentum of 0.9 averages."""
+
 
 @dataclass(eq=False)
 class Path:
@@ -92,6 +95,8 @@ def drift(path: Path, matrix) -> Drift | None:
     fact = inner - 2 * cross + square
     angle = (inner - cross) / math.sqrt(inner * fact) if fact > 0 else math.nan
     steadiness = between / math.sqrt(sizes[0] * sizes[1]) if sizes[0] * sizes[1] > 0 else 0.0
+    if min(path.counts[:-1]) < SHORTEST:
+        steadiness = 0.0
     return Drift(
         fact=angle,
         size=(inner - cross) / inner,
