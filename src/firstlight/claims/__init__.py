@@ -1,21 +1,34 @@
-"""Every statement, figure and table of the papers as data, each with a pure check.
+"""Every statement, figure and table of the papers as data, each with a check that measures and judges.
 
 >>> from firstlight import claims
 >>> claim = claims.find(["cogo.lemma-3"])[0]
->>> claim.locator, claim.expects("quick")
+>>> record, _ = claims.verify(claim, claims.Setting("quick"))
+>>> claim.locator, record.status
 ('Lemma 3', 'holds')
->>> claim.run_check(claims.Setting("quick")).status
-'holds'
+>>> [row.passed for row in record.criteria]
+[True, True, True]
 
-A paper is a folder. `statements.py` is its registry: a tuple `CLAIMS`, in the order of the paper. `tolerances.py` holds
-the numbers that statements publish and checks apply. `checks/` has a module per topic, imported when a check runs, so
-that listing claims is fast.
+A paper is a folder. `statements.py` is its registry: a tuple `CLAIMS`, in the order of the paper. `checks/` has a
+module per topic, imported when a check runs, so that listing claims is fast. A check measures plain data and judges
+them by criteria; `verdict` derives the verdict. `evidence/` holds the recorded verdicts.
 """
 
-from firstlight.claims._claim import SCALES, VERDICTS, Check, Claim, Outcome, ProgressCallback, Scale, Setting
+from firstlight.claims._check import SCALES, Check, Measurement, ProgressCallback, Setting
+from firstlight.claims._claim import VERDICTS, Claim
+from firstlight.claims._criteria import above, at_least, at_most, below, equals, untested, within
+from firstlight.claims._digest import check_digest
+from firstlight.claims._evidence import (
+    Evidence,
+    StatusChanged,
+    all_recorded,
+    record_evidence,
+    recorded,
+    recorded_figures,
+)
 from firstlight.claims._needs import DATASETS, EXTRAS, data_directory, extra_is_installed, install_command, missing
 from firstlight.claims._pages import claims_page, errata_page, pages
 from firstlight.claims._registry import PAPERS, Paper, UnknownClaim, all_claims, find, paper_claims
+from firstlight.claims._verdict import differences, verdict
 from firstlight.claims._verify import Moment, reproduce, reproduce_command, rerun_command, verify
 
 __all__ = [
@@ -26,16 +39,25 @@ __all__ = [
     "VERDICTS",
     "Check",
     "Claim",
+    "Evidence",
+    "Measurement",
     "Moment",
-    "Outcome",
     "Paper",
     "ProgressCallback",
-    "Scale",
     "Setting",
+    "StatusChanged",
     "UnknownClaim",
+    "above",
     "all_claims",
+    "all_recorded",
+    "at_least",
+    "at_most",
+    "below",
+    "check_digest",
     "claims_page",
     "data_directory",
+    "differences",
+    "equals",
     "errata_page",
     "extra_is_installed",
     "find",
@@ -43,8 +65,14 @@ __all__ = [
     "missing",
     "pages",
     "paper_claims",
+    "record_evidence",
+    "recorded",
+    "recorded_figures",
     "reproduce",
     "reproduce_command",
     "rerun_command",
+    "untested",
+    "verdict",
     "verify",
+    "within",
 ]

@@ -5,6 +5,7 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from firstlight._suggest import did_you_mean
 from firstlight.claims._claim import Claim
@@ -12,11 +13,20 @@ from firstlight.claims._claim import Claim
 
 @dataclass(frozen=True)
 class Paper:
-    """A source of claims. Claims between two papers have the key `cross`."""
+    """A source of claims. Claims between two papers have the key `cross`, new ones `beyond`.
+
+    **Arguments:**
+
+    - `key`: the first part of its claims' ids.
+    - `title`: the title, as printed.
+    - `topic`: what it is about.
+    - `evidence`: folder of the recorded evidence; None for that of this package.
+    """
 
     key: str
     title: str
     topic: str
+    evidence: Path | None = None
 
 
 PAPERS: tuple[Paper, ...] = (
@@ -46,7 +56,14 @@ PAPERS: tuple[Paper, ...] = (
         "norm minimisation on the zero-loss manifold",
     ),
     Paper("cross", "Between the papers", "where two of the theories meet"),
+    Paper("beyond", "Beyond the papers", "what was found while the papers were made executable"),
 )
+
+
+def paper_of(id: str) -> Paper | None:
+    """Return the paper of a claim's id, or None if no registered paper has the key."""
+    key = id.partition(".")[0]
+    return next((paper for paper in PAPERS if paper.key == key), None)
 
 
 class UnknownClaim(ValueError):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from firstlight.records._canonical import canonical_json, sha256
     from firstlight.records._claim import ClaimRecord, ClaimScale
+    from firstlight.records._criterion import Criterion, CriterionForm
     from firstlight.records._explain import SpecError
     from firstlight.records._facts import machine_facts, software_versions
     from firstlight.records._fit import FitRecord
@@ -107,6 +108,10 @@ _HOMES = {
         "ClaimRecord",
         "ClaimScale",
     ),
+    "_criterion": (
+        "Criterion",
+        "CriterionForm",
+    ),
     "_fit": ("FitRecord",),
     "_probe": (
         "ProbeRecord",
@@ -137,6 +142,8 @@ __all__ = [
     "ClaimRecord",
     "ClaimScale",
     "ClaimVerdict",
+    "Criterion",
+    "CriterionForm",
     "DeepModel",
     "FigureData",
     "FileError",

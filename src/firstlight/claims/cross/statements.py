@@ -1,8 +1,6 @@
 """Statements that relate one theory to another."""
 
 from firstlight.claims._claim import Claim
-from firstlight.claims.cogo import tolerances as cogo_tolerances
-from firstlight.claims.cross import tolerances
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
@@ -14,8 +12,6 @@ CLAIMS: tuple[Claim, ...] = (
             "on any finite group, so that both order the irreps alike; gradient flow learns them in order of utility."
         ),
         check="agf_order:same_order",
-        tolerance=tolerances.SAME_ENERGY,
-        tolerance_reason="closed forms on both sides; orders are compared exactly",
     ),
     Claim(
         id="cross.cogo-order-vs-li2-nodes",
@@ -27,8 +23,6 @@ CLAIMS: tuple[Claim, ...] = (
             "generic true maxima of Li₂'s energy 8 with centred samples, 9 with centred outputs."
         ),
         check="cogo_nodes:nodes_side_by_side",
-        tolerance={"largest crafted loss": cogo_tolerances.ZERO_LOSS},
-        tolerance_reason="squared residuals of rounding size in float64; nodes are counted",
     ),
     Claim(
         id="cross.fact-at-isolated-fixed-point",
@@ -36,8 +30,6 @@ CLAIMS: tuple[Claim, ...] = (
         locator="FACT, Theorem 3.2; Geometry of grokking, eq. 21",
         statement="At a fixed point of eq. 21, WWᵀ = −(1/λ_FACT) Xᵀ δ Wᵀ with λ_FACT = 2λ, δ summed over samples.",
         check="manifold:fact_at_fixed_point",
-        tolerance=tolerances.ISOLATED_IDENTITY,
-        tolerance_reason="rounding in float64 times the condition number of HHᵀ + λI, after Newton steps",
     ),
     Claim(
         id="cross.li2-ridge-vs-isolated",
@@ -48,7 +40,5 @@ CLAIMS: tuple[Claim, ...] = (
             "that Ẇ = Xᵀ(G_F ∘ σ′)/λ − W."
         ),
         check="manifold:ridge_against_isolated",
-        tolerance=tolerances.ISOLATED_IDENTITY,
-        tolerance_reason="rounding in float64 times the condition number of HHᵀ + λI",
     ),
 )

@@ -1,17 +1,6 @@
 """Statements of *FACT: the Features At Convergence Theorem for neural networks*."""
 
 from firstlight.claims._claim import Claim
-from firstlight.claims.fact import tolerances
-
-_DIFFERENTIATION = "closed form and differentiation differ by the rounding of sums over pairs of rows"
-_PARITY_ACCURACY = "test accuracies are shares of 1000 rows, with standard errors of at most 0.016; chance is 0.5"
-_ORDER_ONLY = "correlations are put in order; the numbers belong to sizes and budgets"
-_CURVES = {
-    "at the end, above": tolerances.NEAR_PERFECT,
-    "rise, above": tolerances.RISE,
-    "symmetrised form behind, at most": tolerances.BEHIND,
-}
-_CURVES_REASON = "the figure has no numbers; probes are few, so that half-way is late in the rise"
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
@@ -20,8 +9,6 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Theorem 3.1",
         statement="At a critical point of L + (λ/2)‖θ‖² in W, WᵀW = FACT = −(1/nλ) Σ_i (∇_hℓ_i) h(x_i)ᵀ.",
         check="identity:forward",
-        tolerance=tolerances.CRITICAL_POINT,
-        tolerance_reason="double precision; the gradient is zero to 1e-11 of its parts",
         needs=("torch",),
     ),
     Claim(
@@ -30,11 +17,7 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Remark 3.3",
         statement="At critical points WᵀW = FACTᵀ and WᵀW = √(FACTᵀ).",
         corrected="WᵀW = FACTᵀ and WᵀW = √(FACT·FACTᵀ), computed as USUᵀ from the singular values of FACT.",
-        counterexample="Where WᵀW = FACT = 4, √(FACTᵀ) is 2.",
         check="identity:symmetrised",
-        expected_verdict="holds-as-corrected",
-        tolerance=tolerances.CRITICAL_POINT,
-        tolerance_reason="double precision; the gradient is zero to 1e-11 of its parts",
         needs=("torch",),
     ),
     Claim(
@@ -46,9 +29,6 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         check="perceptrons:table_1",
         needs=("torch",),
-        tolerance=0,
-        tolerance_reason=_ORDER_ONLY,
-        expected_verdict={"quick": "holds", "paper": "holds"},
     ),
     Claim(
         id="fact.table-2",
@@ -60,17 +40,9 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         check="perceptrons:table_2",
         needs=("torch",),
-        expected_verdict={"quick": "holds", "paper": "holds-as-corrected"},
-        tolerance=0,
-        tolerance_reason=_ORDER_ONLY,
         corrected=(
             "It is so where the budget wd·Σlr/(1 − momentum) is above 1; the printed recipe has 0.16 at n = 1000 and "
             "0.32 at n = 2000, and there √AGOP is ahead of FACT."
-        ),
-        counterexample=(
-            "n = 2000, the printed recipe: FACT .42 where .988 is printed (width 1024). Pixels scaled to mean 0 and "
-            "variance 1 do not give it (n = 1000: .25), nor squares summed over classes (width 256: .57); the budget "
-            "does: 1.6 gives .967 and 4.8 gives .993 at n = 1000 and width 256."
         ),
     ),
     Claim(
@@ -83,11 +55,8 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         check="perceptrons:figure_3",
         needs=("torch",),
-        tolerance=0,
-        tolerance_reason=_ORDER_ONLY,
         # Width 256. MNIST, n = 2000, budget 5.8: FACT .954, .996, .999, .999, .998 by layer; √eNFA .997 in the second.
         # CIFAR-10, n = 1000, budget 3.2, loss .05: .582, .982, .997, .997, .990; √AGOP .949 in the first.
-        expected_verdict={"quick": "holds", "paper": "fails"},
     ),
     Claim(
         id="fact.theorem-3-4",
@@ -98,8 +67,6 @@ CLAIMS: tuple[Claim, ...] = (
             "FACT holds."
         ),
         check="separation:nearly_uncorrelated",
-        tolerance={"1 − cos(FACT, WᵀW)": tolerances.FACT_COSINE},
-        tolerance_reason="rounding of ∇L over λ is 1e-6 at λ = 1e-10, and the cosine has its square",
     ),
     Claim(
         id="fact.figure-4",
@@ -107,11 +74,7 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Figure 4, Section 3.2",
         statement="At τ = 0.02, p = λ = 1e-5, width 10, FACT has cosine 0.994 with WᵀW and AGOP less than 0.068.",
         corrected="Separation needs λ ≲ p/10: at τ = 0.02, p = 1e-6, λ = 1e-8 FACT has cosine 1 and AGOP 0.0555.",
-        counterexample="At τ = 0.02, p = λ = 1e-5 the minimiser has rank 1 and cos(AGOP, WᵀW) = 1.000.",
         check="separation:figure_4",
-        expected_verdict="holds-as-corrected",
-        tolerance=tolerances.AGOP_COSINE,
-        tolerance_reason="0.0557 if the loss carries a factor ½",
     ),
     Claim(
         id="fact.figure-1",
@@ -122,11 +85,6 @@ CLAIMS: tuple[Claim, ...] = (
             "accuracy stays near chance and then jumps, and the features learn the support of the parity."
         ),
         check="rfm_parity:phase_transition",
-        tolerance={
-            "test accuracy at first, below": tolerances.PARITY_CHANCE,
-            "test accuracy later, above": tolerances.PARITY_LEARNED,
-        },
-        tolerance_reason=_PARITY_ACCURACY,
     ),
     Claim(
         id="fact.algorithm-1",
@@ -137,8 +95,6 @@ CLAIMS: tuple[Claim, ...] = (
             "(FACT·WᵀW·WᵀW·FACTᵀ)^{1/8}; the output is f̂_T."
         ),
         check="rfm_algorithm:as_printed",
-        tolerance=tolerances.PREDICTIONS,
-        tolerance_reason="eighth roots of products of matrices lose digits where eigenvalues are small",
     ),
     Claim(
         id="fact.table-3",
@@ -149,12 +105,6 @@ CLAIMS: tuple[Claim, ...] = (
             "85.10, kernel regression without feature learning 83.71."
         ),
         check="rfm_tabular:tabular",
-        expected_verdict="holds",
-        tolerance=tolerances.TABLE_3,
-        tolerance_reason=(
-            "points of mean accuracy; the paper averages over larger sets as well, some of which are left out here, so "
-            "that a larger distance is inconclusive if they could account for it"
-        ),
     ),
     Claim(
         id="fact.figure-5",
@@ -165,8 +115,6 @@ CLAIMS: tuple[Claim, ...] = (
             "of k of 50 bits, and √(FACT·M) and √AGOP are of low rank on the bits of the parity."
         ),
         check="rfm_parity:parity_features",
-        tolerance={"test accuracy, above": tolerances.PARITY_LEARNED, "share, above": tolerances.ON_SUPPORT},
-        tolerance_reason=_PARITY_ACCURACY,
     ),
     Claim(
         id="fact.figure-6",
@@ -179,17 +127,7 @@ CLAIMS: tuple[Claim, ...] = (
         corrected=(
             "They do with the quadratic kernel, FACT up to 99.9 %; with the Gaussian kernel geometric FACT stalls."
         ),
-        counterexample="p = 61, 50 %, Gaussian kernel L = 2.5: geometric FACT-RFM stays below 50 % test accuracy.",
         check="rfm_modular:modular_addition",
-        expected_verdict="holds-as-corrected",
-        tolerance={
-            "test accuracy, quick, above": tolerances.MODULAR_ACCURACY["quick"],
-            "test accuracy, paper, above": tolerances.MODULAR_ACCURACY["paper"],
-            "at iteration 2, below": tolerances.DELAYED,
-            "block-circulant, above": tolerances.CIRCULANT,
-            "Gaussian kernel, below": tolerances.STALLED,
-        },
-        tolerance_reason="of the test pairs, 241 at quick and 1861 at paper scale, 7 and 18 may be wrong",
     ),
     Claim(
         id="fact.proposition-5-1",
@@ -200,11 +138,7 @@ CLAIMS: tuple[Claim, ...] = (
             "same with k′(x_iᵀMx_j). FACT·Mᵀ is positive semi-definite when k is non-increasing, such as exp(t) or t²."
         ),
         corrected="The formulas hold; FACT·M is positive semi-definite when k′ is a positive definite kernel.",
-        counterexample="k(t) = exp(−t) is non-increasing, and FACT·M has negative eigenvalues; exp(t) and t² increase.",
         check="rfm_identities:inner_product_forms",
-        expected_verdict="holds-as-corrected",
-        tolerance=tolerances.CLOSED_FORM,
-        tolerance_reason=_DIFFERENTIATION,
     ),
     Claim(
         id="fact.figure-7",
@@ -214,11 +148,6 @@ CLAIMS: tuple[Claim, ...] = (
             "At the end of FACT-RFM on addition modulo 61, τ(x_i, M, x_j) is nearly proportional to k′(x_iᵀMx_j)."
         ),
         check="rfm_modular:similar_factors",
-        tolerance={
-            "correlation, quick, above": tolerances.SIMILAR_FACTORS["quick"],
-            "correlation, paper, above": tolerances.SIMILAR_FACTORS["paper"],
-        },
-        tolerance_reason="the figure has no number; the quick check measures 0.98",
     ),
     Claim(
         id="fact.envelope-identity",
@@ -229,8 +158,6 @@ CLAIMS: tuple[Claim, ...] = (
             "critical points of the kernel machine's regularised cost."
         ),
         check="rfm_identities:envelope",
-        tolerance={"rows": 1e-6, "centres": 1e-3},
-        tolerance_reason="central differences of step 1e-5; the centres' matrix is shifted by 1e-6 to be factored",
     ),
     Claim(
         id="fact.scale-law",
@@ -242,8 +169,6 @@ CLAIMS: tuple[Claim, ...] = (
             "q ≥ 2 and q > 3, and keeping the trace of M cures it."
         ),
         check="rfm_identities:scale_law",
-        tolerance=1e-6,
-        tolerance_reason="exponents from a ridgeless solve with condition numbers up to 1e8",
     ),
     Claim(
         id="fact.appendix-e",
@@ -258,21 +183,7 @@ CLAIMS: tuple[Claim, ...] = (
             "At rest they are. The plain update performs well on parities only if the trace of M is kept, which cures "
             "the drift of its scale; on modular arithmetic it then generalises and is lost again, so stop it early."
         ),
-        counterexample=(
-            "Parity of 2 of 50 bits, n = 500, Gaussian kernel L = 5, ridge 1e-3: the plain update without "
-            "normalisation falls to about chance after one iteration; with the trace kept, and the geometric one "
-            "without, reach 1.00."
-        ),
         check="rfm_algorithm:choice_of_update",
-        expected_verdict="holds-as-corrected",
-        tolerance={
-            "distance of the update": tolerances.FIXED_POINT,
-            "parity learned, above": tolerances.PARITY_KEPT,
-            "parity lost, below": tolerances.PARITY_LOST,
-        },
-        tolerance_reason=(
-            "roots of a symmetric matrix in float64; accuracies are shares of 1000 test rows, 0.5 by chance"
-        ),
     ),
     Claim(
         id="fact.lemma-f-1",
@@ -280,8 +191,6 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Lemma F.1",
         statement="At the optimal α of kernel ridge regression, FACT = Σ_ij ∂_x K(x, x_j)|_{x=x_i} α_jᵀα_i x_iᵀ.",
         check="rfm_identities:fact_from_coefficients",
-        tolerance=tolerances.CLOSED_FORM,
-        tolerance_reason=_DIFFERENTIATION,
     ),
     Claim(
         id="fact.lemma-f-2",
@@ -289,11 +198,7 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Lemma F.2",
         statement="With α = (K + λI)⁻¹Y and ℓ = ½|ŷ − y|², α_i = −ℓ′(ŷ_i, y_i)/(nλ).",
         corrected="So it is with α = (K + nλI)⁻¹Y, as in Algorithm 1; the lemma's λ and nλ are mixed up.",
-        counterexample="n = 30, λ = 0.01, Gaussian kernel: with K + λI the two sides differ by 97 % of α (1 − 1/n).",
         check="rfm_identities:representer_coefficients",
-        expected_verdict="holds-as-corrected",
-        tolerance=tolerances.CLOSED_FORM,
-        tolerance_reason="rounding of one linear solve",
     ),
     Claim(
         id="fact.figure-8",
@@ -304,10 +209,7 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         check="perceptrons:figure_8",
         needs=("torch",),
-        tolerance=_CURVES,
-        tolerance_reason=_CURVES_REASON,
         # CIFAR-10, n = 1000, width 256, budget 3.2, loss .05 (not interpolated): layers end at .582, .982, .997.
-        expected_verdict={"quick": "holds", "paper": "fails"},
     ),
     Claim(
         id="fact.theorem-a-1",
@@ -315,8 +217,6 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Theorem A.1, Remark 3.2",
         statement="At a critical point WWᵀ = bFACT = −(1/nλ) Σ_i (Wh(x_i)) (∇_{Wh}ℓ_i)ᵀ.",
         check="identity:backward",
-        tolerance=tolerances.CRITICAL_POINT,
-        tolerance_reason="double precision; the gradient is zero to 1e-11 of its parts",
         needs=("torch",),
     ),
     Claim(
@@ -326,9 +226,6 @@ CLAIMS: tuple[Claim, ...] = (
         statement="The backward versions of FACT, AGOP and eNFA against WWᵀ of every layer: bFACT aligns best.",
         check="perceptrons:figure_9",
         needs=("torch",),
-        tolerance=0,
-        tolerance_reason=_ORDER_ONLY,
-        expected_verdict={"quick": "holds", "paper": "holds"},
     ),
     Claim(
         id="fact.figure-10",
@@ -337,10 +234,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="The backward versions over epochs: bFACT is low for most of training and rises at its end.",
         check="perceptrons:figure_10",
         needs=("torch",),
-        tolerance=_CURVES,
-        tolerance_reason=_CURVES_REASON,
         # The same run: bFACT ends at .889, .996, .997.
-        expected_verdict={"quick": "holds", "paper": "fails"},
     ),
     Claim(
         id="fact.appendix-c",
@@ -353,14 +247,7 @@ CLAIMS: tuple[Claim, ...] = (
             "At any critical point with λ > 0, saddles too, layers are exactly balanced: W₁ᵀW₁ = AGOP^(1/L) and "
             "W_lᵀW_l = AGOP_l^(1/(L−l+1)), whether or not the ground truth is near."
         ),
-        counterexample=(
-            "At a saddle that lacks the leading direction AGOP^(1/L) is exact, ((W*)ᵀW*)^(1/L) off by more than the "
-            "norm."
-        ),
         check="linear:exactly_balanced",
-        expected_verdict="holds-as-corrected",
-        tolerance=tolerances.BALANCED,
-        tolerance_reason="fifth roots of eigenvalues in double precision",
     ),
     Claim(
         id="fact.figure-11",
@@ -370,8 +257,6 @@ CLAIMS: tuple[Claim, ...] = (
             "AGOP^(1/L) has cosine close to 1 with W₁ᵀW₁; FACT has at least 0.999 at every depth, nothing to tune."
         ),
         check="linear:powers_by_depth",
-        tolerance={"cosine, at least": tolerances.HIGH_COSINE},
-        tolerance_reason="the paper's own bound for FACT, asked of AGOP^(1/L) too",
     ),
     Claim(
         id="fact.lemma-d-2",
@@ -382,17 +267,6 @@ CLAIMS: tuple[Claim, ...] = (
             "It is 3·2^(−2/3) Σ σ_i(Q)^(2/3), attained by a_i = sgn(λ_i)(|λ_i|/2)^(1/3), ‖w_i‖² = 2^(1/3)|λ_i|^(2/3). "
             "Step 1 of the proof of Theorem 3.4 needs ā₂ = ā₃ = −τ/2 and ā₅ = ā₆ = −½."
         ),
-        counterexample="Q = 2 in one dimension: a = 1, w = √2 costs 3; the printed bound says at least 3.17.",
         check="separation:cheapest_network",
-        expected_verdict="holds-as-corrected",
-        tolerance={
-            "largest error of the construction": tolerances.CONSTRUCTION,
-            "below the bound": tolerances.BELOW_BOUND,
-            "above the bound": tolerances.ABOVE_BOUND,
-        },
-        tolerance_reason=(
-            "cube roots and sums of 24 squares in float64; descents satisfy their constraints to 1e-8 or better, and "
-            "the best of them only has to come near the bound"
-        ),
     ),
 )

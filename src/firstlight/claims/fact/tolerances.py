@@ -1,6 +1,6 @@
 """Tolerances of the FACT checks; the statements publish the same numbers."""
 
-from firstlight.claims._claim import Scale
+from firstlight.records import ClaimScale as Scale
 
 CRITICAL_POINT = 1e-8
 """Error of the theorem relative to ‖NFM‖, in double precision at ‖∇L_λ‖ ≤ 1e-11 λ‖θ‖."""

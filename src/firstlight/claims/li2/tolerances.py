@@ -1,6 +1,6 @@
 """Tolerances of the Li₂ checks; the statements publish the same numbers."""
 
-from firstlight.claims._claim import Scale
+from firstlight.records import ClaimScale as Scale
 
 RIDGE_ROUNDING = 1e-9
 """Relative error of the ridge solution, its gradient and Hermite integrals in float64."""
