@@ -11,7 +11,7 @@ JOBS   ?= 2
 # pip itself and what builds the package are pinned too.
 PIP    := PIP_BUILD_CONSTRAINT=$(PINS) $(BIN)/python -m pip install --quiet $(if $(PINS),-c $(PINS))
 
-.PHONY: demo test pytest test-oldest test-portable test-integrations lint format bench soak mutate constraints clean
+.PHONY: demo test pytest test-oldest test-portable test-integrations lint format evidence bench soak mutate constraints clean
 
 demo: $(VENV)/.base
 	$(BIN)/firstlight demo
@@ -43,6 +43,10 @@ lint: $(VENV)/.test
 format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Record the verdicts that are missing or stale, cheapest first: make evidence SCALE=paper HOURS=3 DATA=folder ONLY='li2.*'
+evidence: $(VENV)/.test
+	$(BIN)/firstlight reproduce $(ONLY) --scale $(or $(SCALE),quick) --record --missing --resume --store .firstlight/evidence.sqlite $(if $(HOURS),--hours $(HOURS)) $(if $(DATA),--data $(DATA)) $(if $(ACCEPT),--accept)
 
 # make bench ONLY=name runs one
 bench: $(VENV)/.bench

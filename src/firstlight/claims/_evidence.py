@@ -11,12 +11,14 @@ from pydantic import Field
 
 from firstlight._files import write_atomically
 from firstlight.claims._check import SCALES
+from firstlight.claims._claim import Claim
+from firstlight.claims._digest import check_digest
 from firstlight.records import ClaimRecord, ClaimScale, ClaimVerdict, Criterion
 from firstlight.records._base import Digest, Record
 from firstlight.records._values import Value
 from firstlight.records.figure import FigureData
 
-FOLDER = Path(__file__).parent / "evidence"
+EVIDENCE = Path(__file__).parent / "evidence"
 """The evidence of the papers' claims. The figures' arrays are in `figures/` below it, which the wheel leaves out."""
 
 
@@ -75,7 +77,25 @@ def recorded(id: str, folder: Path | None = None) -> dict[ClaimScale, Evidence]:
 
 def all_recorded(folder: Path | None = None) -> tuple[Evidence, ...]:
     """Return all evidence in a folder, by default that of the papers' claims, by id and scale."""
-    return tuple(_all_evidence(folder or FOLDER).values())
+    return tuple(_all_evidence(folder or EVIDENCE).values())
+
+
+def is_stale(evidence: Evidence, claim: Claim) -> bool:
+    """Check whether the source of a claim's check has changed since its evidence was recorded."""
+    return evidence.check_digest != check_digest(claim)
+
+
+def missing_evidence(claims: Sequence[Claim], scale: ClaimScale, folder: Path | None = None) -> tuple[Claim, ...]:
+    """Return the claims whose evidence at a scale is missing or stale, cheapest first.
+
+    The cost is the time of the stale evidence, else that of the largest recorded scale.
+    """
+    costs = {}
+    for claim in claims:
+        evidence = recorded(claim.id, folder)
+        if scale in claim.scales and (scale not in evidence or is_stale(evidence[scale], claim)):
+            costs[claim.id] = max((e.seconds for e in evidence.values()), default=0.0)
+    return tuple(sorted((claim for claim in claims if claim.id in costs), key=lambda claim: costs[claim.id]))
 
 
 def record_evidence(
@@ -144,12 +164,12 @@ def evidence_folder(id: str) -> Path:
     from firstlight.claims._registry import paper_of
 
     paper = paper_of(id)
-    return paper.evidence if paper is not None and paper.evidence is not None else FOLDER
+    return paper.evidence if paper is not None and paper.evidence is not None else EVIDENCE
 
 
 def figure_path(digest: str, folder: Path | None = None) -> Path:
     """Return the file that holds a figure of the evidence; it may be absent in an installed wheel."""
-    return (folder or FOLDER) / "figures" / f"{digest[:24]}.figure.safetensors"
+    return (folder or EVIDENCE) / "figures" / f"{digest[:24]}.figure.safetensors"
 
 
 def recorded_figures(evidence: Evidence, folder: Path | None = None) -> tuple[FigureData, ...]:

@@ -1,5 +1,6 @@
 """Run checks. Each claim gives a `ClaimRecord`, even if its check raises."""
 
+import math
 import shlex
 import time
 import traceback
@@ -82,6 +83,8 @@ def reproduce(
     data: Path | None = None,
     store: Store | None = None,
     resume: bool = False,
+    hours: float | None = None,
+    keep: Callable[[ClaimRecord, tuple[FigureData, ...]], None] | None = None,
     progress: Callable[[Moment], None] = lambda moment: None,
 ) -> list[ClaimRecord]:
     """Check claims one after the other. Claims without a check at `scale` are skipped.
@@ -94,6 +97,8 @@ def reproduce(
     - `data`: folder of the large data sets.
     - `store`: receives each record and its figures as soon as a claim is decided.
     - `resume`: reuse stored verdicts of the same check, scale and seeds; inconclusive claims are checked again.
+    - `hours`: start no further claim after this many hours.
+    - `keep`: receives each new record and its figures, such as `record_evidence`.
     - `progress`: callback that receives each `Moment`.
 
     >>> from firstlight.claims import find
@@ -104,13 +109,19 @@ def reproduce(
     done = _decided(store, scale, tuple(seeds), chosen) if store is not None and resume else {}
     work = Setting.work if store is None else store.path.parent
     records = []
+    end = math.inf if hours is None else time.monotonic() + 3600 * hours
     for index, claim in enumerate(chosen):
         interrupts.check()
+        if time.monotonic() > end:
+            break
         moment = Moment(claim, index, len(chosen), 0.0)
         progress(moment)
         record = done.get(claim.id)
         if record is None:
-            record = _check(claim, Setting(scale, tuple(seeds), data, _reporter(moment, progress), work), store)
+            setting = Setting(scale, tuple(seeds), data, _reporter(moment, progress), work)
+            record = _check(claim, setting, store, keep)
+        elif keep is not None and store is not None:
+            keep(record, store.figures_of([record]))
         records.append(record)
         progress(replace(moment, fraction=1.0, record=record))
     return records
@@ -171,9 +182,17 @@ def _require_sound(claim: Claim, setting: Setting, measurement: Measurement, cri
         raise ValueError(f"{claim.id} is not at the paper's scale: {'; '.join(smaller)}; call this scale reduced")
 
 
-def _check(claim: Claim, setting: Setting, store: Store | None) -> ClaimRecord:
-    """Check a claim and store its record."""
+def _check(
+    claim: Claim,
+    setting: Setting,
+    store: Store | None,
+    keep: Callable[[ClaimRecord, tuple[FigureData, ...]], None] | None,
+) -> ClaimRecord:
+    """Check a claim; store its record and pass it to `keep`."""
     record, figures = verify(claim, setting)
+    if keep is not None:
+        with interrupts.deferred():
+            keep(record, figures)
     if store is not None:
         with interrupts.deferred():
             for figure in figures:

@@ -6,7 +6,8 @@
 True
 """
 
-from firstlight.report._claim_view import ClaimView, claim_view
+from firstlight.report._blueprint import graph_svg, write_claims
+from firstlight.report._claim_view import ClaimView, CriterionRow, claim_view
 from firstlight.report._fit_view import FitRow, FitView, fit_view, fit_views
 from firstlight.report._format import Quantity, duration, quantities, text_of
 from firstlight.report._page import Environment, PageRecord, PageView, render, write
@@ -15,6 +16,7 @@ from firstlight.report._run_view import RunView, VerdictRow, run_view, stories
 
 __all__ = [
     "ClaimView",
+    "CriterionRow",
     "Environment",
     "FitRow",
     "FitView",
@@ -29,6 +31,7 @@ __all__ = [
     "duration",
     "fit_view",
     "fit_views",
+    "graph_svg",
     "probe_view",
     "quantities",
     "render",
@@ -36,4 +39,5 @@ __all__ = [
     "stories",
     "text_of",
     "write",
+    "write_claims",
 ]

@@ -141,9 +141,9 @@ def _anchored(views: Sequence[_View], names: Sequence[str]) -> tuple[_View, ...]
 
 
 def _registered_papers() -> dict[str, str]:
-    from firstlight.claims import PAPERS
+    from firstlight.claims import papers
 
-    return {paper.key: paper.title for paper in PAPERS}
+    return {paper.key: paper.title for paper in papers()}
 
 
 def _sections(claims: Sequence[ClaimView], papers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:

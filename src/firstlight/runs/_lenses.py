@@ -1,11 +1,11 @@
-"""The lenses that a spec can name: those of every theory, and the built-in `norms`."""
+"""The lenses that a spec can name: those of every theory, of installed packs, and the built-in `norms`."""
 
 import functools
 import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from firstlight import flow
+from firstlight import _plugins, flow
 from firstlight._suggest import closest
 from firstlight.records import FigureData, RunRecord, RunSpec, SpecError, figure
 
@@ -17,6 +17,10 @@ _THEORIES: tuple[str, ...] = (
     "firstlight.theories.fact",
 )
 """Modules that export `LENSES`; each is imported when lenses are first asked for."""
+
+
+GROUP = "firstlight.lenses"
+"""Entry-point group under which another package registers a tuple of lenses."""
 
 
 def _norm_columns(record: RunRecord) -> dict[str, Any]:
@@ -53,6 +57,10 @@ def _collected() -> Mapping[str, flow.Lens]:
     collected = [NORMS]
     for module in _THEORIES:
         collected += importlib.import_module(module).LENSES
+    for name, found in _plugins.registered(GROUP):
+        if not all(isinstance(lens, flow.Lens) for lens in found):
+            raise ValueError(f"the entry point {name!r} of {GROUP} must be a tuple of flow.Lens; got {found!r}")
+        collected += found
     names = [lens.name for lens in collected]
     if len(set(names)) < len(names):
         raise ValueError(f"every lens needs a name of its own, got {sorted(names)}")
