@@ -16,6 +16,7 @@ them by criteria; `verdict` derives the verdict. `evidence/` holds the recorded 
 from firstlight.claims._check import SCALES, Check, Measurement, ProgressCallback, Setting
 from firstlight.claims._claim import VERDICTS, Claim
 from firstlight.claims._criteria import above, at_least, at_most, below, equals, untested, within
+from firstlight.claims._datasets import DatasetStatus, arrays_digest, dataset_status, get_dataset
 from firstlight.claims._diff import EvidenceChange, compare_evidence
 from firstlight.claims._digest import check_digest
 from firstlight.claims._evidence import (
@@ -60,6 +61,7 @@ __all__ = [
     "Check",
     "Claim",
     "ClaimGraph",
+    "DatasetStatus",
     "Evidence",
     "EvidenceChange",
     "GraphNode",
@@ -74,6 +76,7 @@ __all__ = [
     "above",
     "all_claims",
     "all_recorded",
+    "arrays_digest",
     "at_least",
     "at_most",
     "below",
@@ -83,12 +86,14 @@ __all__ = [
     "claims_page",
     "compare_evidence",
     "data_directory",
+    "dataset_status",
     "differences",
     "equals",
     "errata_page",
     "extra_is_installed",
     "find",
     "foundations",
+    "get_dataset",
     "impact",
     "install_command",
     "is_stale",

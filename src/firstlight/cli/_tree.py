@@ -6,7 +6,7 @@ from cyclopts import App
 from cyclopts.help import DefaultFormatter, PlainFormatter
 
 import firstlight
-from firstlight.cli.commands import claims, demo, doctor, report, reproduce, rfm, run, runs, store, sweep
+from firstlight.cli.commands import claims, data, demo, doctor, report, reproduce, rfm, run, runs, store, sweep
 
 _EPILOGUE = """\
 Exit codes: 0 done and as expected · 1 a verdict differs, a run failed or a check found damage · 2 the command
@@ -49,4 +49,5 @@ app.command(claims.app)
 app.command(rfm.app)
 app.command(report.report, sort_key=7)
 app.command(store.app)
-app.command(doctor.doctor, sort_key=9)
+app.command(data.data, sort_key=9)
+app.command(doctor.doctor, sort_key=10)

@@ -28,7 +28,7 @@ CLAIMS: tuple[Claim, ...] = (
             "Correlation with WᵀW after training on MNIST, CIFAR-10: FACT .999, .896; NFA .909, .722; eNFA .903, .714."
         ),
         check="perceptrons:table_1",
-        needs=("torch",),
+        needs=("torch", "mnist", "cifar10"),
     ),
     Claim(
         id="fact.table-2",
@@ -39,7 +39,7 @@ CLAIMS: tuple[Claim, ...] = (
             "and √eNFA."
         ),
         check="perceptrons:table_2",
-        needs=("torch",),
+        needs=("torch", "mnist", "cifar10"),
         corrected=(
             "It is so where the budget wd·Σlr/(1 − momentum) is above 1; the printed recipe has 0.16 at n = 1000 and "
             "0.32 at n = 2000, and there √AGOP is ahead of FACT."
@@ -54,7 +54,7 @@ CLAIMS: tuple[Claim, ...] = (
             "roots."
         ),
         check="perceptrons:figure_3",
-        needs=("torch",),
+        needs=("torch", "mnist", "cifar10"),
         # Width 256. MNIST, n = 2000, budget 5.8: FACT .954, .996, .999, .999, .998 by layer; √eNFA .997 in the second.
         # CIFAR-10, n = 1000, budget 3.2, loss .05: .582, .982, .997, .997, .990; √AGOP .949 in the first.
     ),
@@ -105,6 +105,7 @@ CLAIMS: tuple[Claim, ...] = (
             "85.10, kernel regression without feature learning 83.71."
         ),
         check="rfm_tabular:tabular",
+        needs=("uci121",),
     ),
     Claim(
         id="fact.figure-5",
@@ -208,7 +209,7 @@ CLAIMS: tuple[Claim, ...] = (
             "FACT has low correlation for most epochs, √(FACT·FACTᵀ) nontrivial, before rising sharply to near-perfect."
         ),
         check="perceptrons:figure_8",
-        needs=("torch",),
+        needs=("torch", "cifar10"),
         # CIFAR-10, n = 1000, width 256, budget 3.2, loss .05 (not interpolated): layers end at .582, .982, .997.
     ),
     Claim(
@@ -225,7 +226,7 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Figure 9",
         statement="The backward versions of FACT, AGOP and eNFA against WWᵀ of every layer: bFACT aligns best.",
         check="perceptrons:figure_9",
-        needs=("torch",),
+        needs=("torch", "mnist", "cifar10"),
     ),
     Claim(
         id="fact.figure-10",
@@ -233,7 +234,7 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Figure 10",
         statement="The backward versions over epochs: bFACT is low for most of training and rises at its end.",
         check="perceptrons:figure_10",
-        needs=("torch",),
+        needs=("torch", "cifar10"),
         # The same run: bFACT ends at .889, .996, .997.
     ),
     Claim(
