@@ -13,10 +13,10 @@ def registered(group: str) -> tuple[tuple[str, Any], ...]:
     >>> registered("firstlight.no-such-group")
     ()
     """
-    found = []
+    loaded = []
     for entry in sorted(metadata.entry_points(group=group), key=lambda entry: entry.name):
         try:
-            found.append((entry.name, entry.load()))
+            loaded.append((entry.name, entry.load()))
         except Exception as error:  # a broken package must not take the others with it
             warnings.warn(f"{entry.value} of the group {group} was left out: {error!r}", RuntimeWarning, stacklevel=2)
-    return tuple(found)
+    return tuple(loaded)

@@ -39,7 +39,7 @@ def at_most(
     """
     numbers = flatten(value)
     worst = _worst(numbers, np.max)
-    return _row(clause, quantity, numbers, worst, f"≤ {limit:g}", worst <= limit, reason, form, seeds)
+    return _row(clause, quantity, numbers, worst, f"≤ {limit:g}", bool(worst <= limit), reason, form, seeds)
 
 
 def below(
@@ -59,7 +59,7 @@ def below(
     """
     numbers = flatten(value)
     worst = _worst(numbers, np.max)
-    return _row(clause, quantity, numbers, worst, f"< {limit:g}", worst < limit, reason, form, seeds)
+    return _row(clause, quantity, numbers, worst, f"< {limit:g}", bool(worst < limit), reason, form, seeds)
 
 
 def at_least(
@@ -79,7 +79,7 @@ def at_least(
     """
     numbers = flatten(value)
     worst = _worst(numbers, np.min)
-    return _row(clause, quantity, numbers, worst, f"≥ {limit:g}", worst >= limit, reason, form, seeds)
+    return _row(clause, quantity, numbers, worst, f"≥ {limit:g}", bool(worst >= limit), reason, form, seeds)
 
 
 def above(
@@ -99,7 +99,7 @@ def above(
     """
     numbers = flatten(value)
     worst = _worst(numbers, np.min)
-    return _row(clause, quantity, numbers, worst, f"> {limit:g}", worst > limit, reason, form, seeds)
+    return _row(clause, quantity, numbers, worst, f"> {limit:g}", bool(worst > limit), reason, form, seeds)
 
 
 def within(
@@ -120,8 +120,8 @@ def within(
     ('-1 ± 0.2', False)
     """
     numbers = flatten(value)
-    farthest = numbers[int(np.argmax(np.abs(numbers - target)))] if _usable(numbers) else float("nan")
-    passed = abs(farthest - target) <= tolerance
+    farthest = float(numbers[np.argmax(np.abs(numbers - target))]) if _usable(numbers) else float("nan")
+    passed = bool(abs(farthest - target) <= tolerance)
     return _row(clause, quantity, numbers, farthest, f"{target:g} ± {tolerance:g}", passed, reason, form, seeds)
 
 
@@ -207,7 +207,7 @@ def _row(
         measured=float(measured),
         required=required,
         reason=reason,
-        passed=bool(passed) and not np.isnan(measured),
+        passed=passed and not np.isnan(measured),
         form=form,
         seeds=tuple(int(seed) for seed in seeds),
         spread=spread,

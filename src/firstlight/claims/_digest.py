@@ -29,13 +29,13 @@ def check_digest(claim: Claim) -> str:
 @functools.cache
 def _imports(module: str, package: str) -> frozenset[str]:
     """Return a module and all modules of the package that it imports, directly or not."""
-    found, waiting = set(), [module]
+    modules, waiting = set(), [module]
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in modules:
+            modules.add(name)
             waiting += [other for other in _direct_imports(name) if other.startswith(f"{package}.")]
-    return frozenset(found)
+    return frozenset(modules)
 
 
 @functools.cache

@@ -71,8 +71,8 @@ def recorded(id: str, folder: Path | None = None) -> dict[ClaimScale, Evidence]:
     >>> recorded("li2.no-such-claim")
     {}
     """
-    found = _all_evidence(folder or evidence_folder(id))
-    return {scale: found[id, scale] for scale in SCALES if (id, scale) in found}
+    evidence = _all_evidence(folder or evidence_folder(id))
+    return {scale: evidence[id, scale] for scale in SCALES if (id, scale) in evidence}
 
 
 def all_recorded(folder: Path | None = None) -> tuple[Evidence, ...]:

@@ -44,15 +44,15 @@ PAPERS: tuple[Paper, ...] = (
 @functools.cache
 def packs() -> tuple[Pack, ...]:
     """Return the packs that other installed packages register; one whose key is taken is a `ValueError`."""
-    found = []
+    installed = []
     for name, pack in _plugins.registered(GROUP):
         if not isinstance(pack, Pack):
             raise ValueError(f"the entry point {name!r} of {GROUP} must be a firstlight.claims.Pack; got {pack!r}")
-        found.append(pack)
-    keys = [paper.key for paper in PAPERS] + [pack.paper.key for pack in found]
+        installed.append(pack)
+    keys = [paper.key for paper in PAPERS] + [pack.paper.key for pack in installed]
     if len(set(keys)) < len(keys):
         raise ValueError(f"every paper needs a key of its own; got {', '.join(keys)}")
-    return tuple(found)
+    return tuple(installed)
 
 
 def papers() -> tuple[Paper, ...]:

@@ -57,10 +57,12 @@ def _collected() -> Mapping[str, flow.Lens]:
     collected = [NORMS]
     for module in _THEORIES:
         collected += importlib.import_module(module).LENSES
-    for name, found in _plugins.registered(GROUP):
-        if not all(isinstance(lens, flow.Lens) for lens in found):
-            raise ValueError(f"the entry point {name!r} of {GROUP} must be a tuple of flow.Lens; got {found!r}")
-        collected += found
+    for name, lenses_of_pack in _plugins.registered(GROUP):
+        if not all(isinstance(lens, flow.Lens) for lens in lenses_of_pack):
+            raise ValueError(
+                f"the entry point {name!r} of {GROUP} must be a tuple of flow.Lens; got {lenses_of_pack!r}"
+            )
+        collected += lenses_of_pack
     names = [lens.name for lens in collected]
     if len(set(names)) < len(names):
         raise ValueError(f"every lens needs a name of its own, got {sorted(names)}")

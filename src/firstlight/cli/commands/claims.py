@@ -188,10 +188,10 @@ def new(
 def _one(id: str):
     from firstlight.claims import find
 
-    found = find([id])
-    if len(found) != 1:
-        raise exits.UserError(f"give one claim, such as {found[0].id}; {id!r} matches {len(found)}")
-    return found
+    matches = find([id])
+    if len(matches) != 1:
+        raise exits.UserError(f"give one claim, such as {matches[0].id}; {id!r} matches {len(matches)}")
+    return matches
 
 
 def _recorded_verdict(claim, scale) -> str:
@@ -215,6 +215,7 @@ def _listed(claim) -> dict:
         "scales": claim.scales,
         "needs": claim.needs,
         "uses": claim.uses,
+        "expected_verdicts": {scale: evidence[scale].status for scale in evidence},
         "evidence": {
             scale: record.model_dump() | {"stale": is_stale(record, claim)} for scale, record in evidence.items()
         },

@@ -119,7 +119,9 @@ def _offered(selected, scale, *, named: bool):
 def _verdict(record) -> dict:
     earlier = {"measured", "expected", "tolerance", "tolerance_reason"}
     values = record.model_dump(exclude={"versions", "machine", "statement", "corrected", *earlier})
-    return values | {"as_expected": record.as_expected}
+    measured = {row.quantity: row.measured for row in record.criteria if row.passed is not None}
+    required = {row.quantity: row.required for row in record.criteria if row.passed is not None}
+    return values | {"measured": measured, "expected": required, "as_expected": record.as_expected}
 
 
 def _tell(records, verbose: bool) -> None:
