@@ -112,7 +112,7 @@ def test_a_differing_verdict_and_a_broken_check_have_code_one(cli, register):
     assert done.code == exits.DIFFERS
     assert "the check raised RuntimeError: the numbers ran out (--verbose shows where)" in done.out
     assert "Traceback" not in done.out
-    assert "in broken" in cli("reproduce", "--verbose").out
+    assert "in breaking" in cli("reproduce", "--verbose").out
 
 
 def test_a_recorded_verdict_changes_only_if_accepted(cli, register):

@@ -57,12 +57,10 @@ def _collected() -> Mapping[str, flow.Lens]:
     collected = [NORMS]
     for module in _THEORIES:
         collected += importlib.import_module(module).LENSES
-    for name, lenses_of_pack in _plugins.registered(GROUP):
-        if not all(isinstance(lens, flow.Lens) for lens in lenses_of_pack):
-            raise ValueError(
-                f"the entry point {name!r} of {GROUP} must be a tuple of flow.Lens; got {lenses_of_pack!r}"
-            )
-        collected += lenses_of_pack
+    for name, more in _plugins.registered(GROUP):
+        if not all(isinstance(lens, flow.Lens) for lens in more):
+            raise ValueError(f"the entry point {name!r} of {GROUP} must be a tuple of flow.Lens; got {more!r}")
+        collected += more
     names = [lens.name for lens in collected]
     if len(set(names)) < len(names):
         raise ValueError(f"every lens needs a name of its own, got {sorted(names)}")
