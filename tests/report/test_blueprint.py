@@ -38,6 +38,6 @@ def test_pages_load_nothing(site):
 def test_the_drawing_is_whole_svg_with_a_box_per_claim():
     graph = claims.claim_graph(claims.all_claims())
     tree = ET.fromstring(report.graph_svg(graph))
-    boxes = [node for node in tree.iter("{http://www.w3.org/2000/svg}text")]
+    boxes = list(tree.iter("{http://www.w3.org/2000/svg}text"))
     assert len(boxes) == len(graph.nodes)
     assert len(list(tree.iter("{http://www.w3.org/2000/svg}path"))) == len(graph.edges)
