@@ -24,6 +24,6 @@ FALSEHOODS: dict[str, dict[str, Falsehood]] = {
     "beyond.node-counts": {
         "Li₂'s d⁴ pairs for a real irrep": put("rows", lambda rows: [row | {"pairs": row["d"] ** 4} for row in rows]),
         "one pair fewer is enough": put("rows/0/left by one fewer", 1e-28),
-        "so many leave something": put("rows/3/left", 0.1),
+        "this number leaves something": put("rows/3/left", 0.1),
     },
 }

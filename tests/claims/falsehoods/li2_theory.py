@@ -57,8 +57,8 @@ THEORY: dict[str, dict[str, Falsehood]] = {
         "ascents that did not converge": put("unconverged", 3),
     },
     "li2.corollary-1": {
-        "one flat direction everywhere": put(
-            "zeros", {"real": {"1": [1]}, "complex": {"1": [1]}, "quaternionic": {"2": [1]}}
+        "no flat direction anywhere": put(
+            "zeros", {"real": {"1": [0], "2": [0]}, "complex": {"1": [0]}, "quaternionic": {"2": [0]}}
         ),
         "a complex pair like two real irreps": put("zeros/complex", {"1": [0], "3": [12]}),
         "maxima of two kinds in one irrep": put("zeros/real/2", [3, 4]),

@@ -55,10 +55,10 @@ CLAIMS: tuple[Claim, ...] = (
             "irrep."
         ),
         proved=(
-            "That so many suffice: the cross terms a(g)b(g′) of a real irrep are x ⊗ rrᵀ ⊗ y with rrᵀ symmetric, which "
-            "span d · d(d + 1)/2 · d dimensions with the target among them; for a complex pair they add "
-            "x ⊗ rr* ⊗ y with rr* Hermitian, 2d⁴ real dimensions; for a quaternionic irrep they span all d⁴. That "
-            "fewer generic pairs do not is measured."
+            "That these numbers suffice: the cross terms a(g)b(g′) of a real irrep are x ⊗ rrᵀ ⊗ y with rrᵀ "
+            "symmetric; they span d · d(d + 1)/2 · d dimensions, with the target among them. For a complex pair they "
+            "are real parts of x ⊗ rr* ⊗ y, 2d⁴ real dimensions, and of x ⊗ rrᵀ ⊗ y, d³(d + 1); for a quaternionic "
+            "irrep they span all d⁴. That fewer generic pairs do not suffice is measured."
         ),
         refuted_by=(
             "Random maximisers, fewer than stated, that leave nothing of the target; or as many as stated that leave "

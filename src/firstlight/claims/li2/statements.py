@@ -92,8 +92,8 @@ CLAIMS: tuple[Claim, ...] = (
         title="Maxima of the energy for modular addition",
         locator="Corollary 2",
         statement=(
-            "For modular addition with odd M all local maxima are single frequency with E* = M/16; for even M "
-            "the frequency M/2 has E* = M/8. Different local maxima are disconnected."
+            "For modular addition with odd M all local maxima [u; ±Pu] are single frequency with E* = M/16; for even "
+            "M the frequency M/2 has E* = M/8. Different local maxima are disconnected."
         ),
         corrected=(
             "On ‖w‖ = 1 all local maxima w = [a; b] are single frequency, the same in a and b with independent "

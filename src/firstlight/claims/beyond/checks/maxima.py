@@ -204,7 +204,7 @@ def _judge_counts(data: Mapping[str, Any]) -> list[Criterion]:
     return [
         *counts,
         at_most(
-            "so many pairs [a; ±b] reconstruct the irrep's part of the target",
+            "this number of pairs [a; ±b] reconstructs the irrep's part of the target",
             "largest share that is left",
             [row["left"] for row in data["rows"]],
             1e-14,

@@ -12,7 +12,7 @@ from firstlight.claims._check import Check, Measurement, Setting
 from firstlight.claims._criteria import at_most, equals, within
 from firstlight.claims.li2.checks import families
 from firstlight.models import activation
-from firstlight.records import Criterion
+from firstlight.records import Criterion, CriterionForm
 
 _ACTIVATIONS = ("quadratic", "poly(1,0.5)", "relu", "silu", "tanh")
 
@@ -90,7 +90,7 @@ def _measure_modular(setting: Setting) -> Measurement:
         half = 2 * frequency == M
         energy["half"] += list(ends.energy[half] / M)
         energy["even" if M % 2 == 0 else "odd"] += list(ends.energy[~half] / M)
-        turns += [_turn(ends.W[:, j], M, k) for j, k in enumerate(frequency) if 2 * k != M]
+        turns += [_turn(ends.W[:, j], M, int(k)) for j, k in enumerate(frequency) if 2 * k != M]
         maxima = features.maxima(ends.group)
         data["outside"] += [
             families.outside_curvature(ends.W[:, j], maxima[k]) for k, j in _first_ends(ends.family).items()
@@ -115,7 +115,7 @@ def _judge_modular(data: Mapping[str, Any]) -> list[Criterion]:
     """Compare the energies with M/16 and M/8 as printed, and with M/4 and M/2."""
     E, reason = data["energies"], families.ASCENT_REASON
     independent = float(np.sqrt(-np.log(PHASE_LEVEL) / data["turns"]))
-    forms = (("printed", 16, 8), ("corrected", 4, 2))
+    forms: tuple[tuple[CriterionForm, int, int], ...] = (("printed", 16, 8), ("corrected", 4, 2))
     energies = [
         row
         for form, pair, half in forms
@@ -150,6 +150,15 @@ def _judge_modular(data: Mapping[str, Any]) -> list[Criterion]:
             1e-9,
             reason=reason,
             form="corrected",
+        ),
+        within(
+            "b = ±Pa: the phases of a and b add up to 0 or π",
+            "resultant |mean exp 2i(φ_a + φ_b)| over the ends",
+            data["resultant"],
+            1.0,
+            1e-8,
+            reason="ascents stop at a relative gradient of 1e-9; the factor is 10",
+            form="printed",
         ),
         at_most(
             "the phases of a and b are independent",

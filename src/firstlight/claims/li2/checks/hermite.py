@@ -45,7 +45,7 @@ def _judge_orthogonality(data: Mapping[str, Any]) -> list[Criterion]:
             f"largest error for n, m < {terms} and ρ = {', '.join(data['errors'])}",
             data["errors"],
             64 * EPS * terms * np.sqrt(terms),
-            reason="64 × 2⁻⁵² × terms^1.5: a recurrence of so many steps, summed over so many nodes",
+            reason="64 × 2⁻⁵² × terms^1.5: a recurrence over all terms, then a sum of as many nodes",
         ),
         within(clause, quantity, data["generating"]["printed"], 1.0, 1e-12, reason="60 terms", form="printed"),
         within(

@@ -162,8 +162,8 @@ def _add_residuals(data: dict[str, Any], group: groups.Group, learned: tuple[int
     missing = [rho for rho in group.irreps() if not rho.is_trivial and rho.index not in learned]
     # Ỹ − Ŷ at (h, h′) is (1/M) Σ d_k χ_k(h′⁻¹h); printed is (1/M) Σ d_k χ_k(h) χ̄_k(h′).
     quotient = group.table[group.inverse]
-    true = np.real(sum(rho.dim / M * rho.character[quotient].T for rho in missing))
-    printed = np.real(sum(rho.dim / M * np.outer(rho.character, rho.character.conj()) for rho in missing))
+    true = np.real(np.sum([rho.dim / M * rho.character[quotient].T for rho in missing], axis=0))
+    printed = np.real(np.sum([rho.dim / M * np.outer(rho.character, rho.character.conj()) for rho in missing], axis=0))
     data["residual"][name] = float(np.abs(left - true[label]).max())
     data["printed"][name] = float(np.abs(left - printed[label]).max())
     data["width"][name] = int(np.linalg.matrix_rank(left, tol=1e-6))
