@@ -119,9 +119,9 @@ def _form_errors(F: np.ndarray, Y: np.ndarray, eta: float) -> dict[str, float]:
 
 def _measure_wide(setting: Setting) -> Measurement:
     """Compare G_F of wide random layers on equicorrelated inputs with both prefactors, over a range of widths."""
-    seeds = setting.seeds_or(range(setting.choose(quick=3, paper=10)))
-    n, M, eta = setting.choose(quick=100, paper=300), 10, 1.0
-    widths = n * np.array(setting.choose(quick=(16, 64), paper=(4, 8, 16, 32, 64, 128)))
+    seeds = setting.seeds_or(range(setting.choose(quick=3, paper=5)))
+    n, M, eta = setting.choose(quick=100, paper=200), 10, 1.0
+    widths = n * np.array(setting.choose(quick=(16, 64), paper=(8, 16, 32, 64)))
     names = setting.choose(quick=_ACTIVATIONS[:3], paper=_ACTIVATIONS)
     X, Y = li2.lemmas.equicorrelated_inputs(n, RHO), np.eye(M)[np.arange(n) % M]
     data: dict[str, Any] = {"ratios": widths / n, "cosine": {}, "coefficient": {}, "power": {}, "c1": {}, "Gram": {}}

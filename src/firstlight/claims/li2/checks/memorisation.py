@@ -298,7 +298,7 @@ def _ascend(
     sigma, slope = features.numpy_activation(name)
     w = w / np.linalg.norm(w, axis=0)
     step = np.zeros(w.shape[1])
-    for _ in range(400):
+    for _ in range(2000):
         force = p[:, None] * slope(w[:M] + w[M + partner])
         gradient = np.concatenate([force, np.empty_like(force)])
         gradient[M + partner] = force
@@ -306,4 +306,6 @@ def _ascend(
         moved = w + gradient / np.where(size > 0, size, 1.0)
         moved /= np.linalg.norm(moved, axis=0)
         step, w = np.linalg.norm(moved - w, axis=0), moved
+        if step.max() < 1e-3 * LAST_STEP:
+            break
     return p @ sigma(w[:M] + w[M + partner]), w, step
