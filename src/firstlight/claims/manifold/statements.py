@@ -70,7 +70,7 @@ CLAIMS: tuple[Claim, ...] = (
             "Left, w₁² − w₂² decays exactly as e^{−4λt} and training stays within O(λ) of the constrained flow; right, "
             "each coordinate is piecewise exponential. Centre, every run ends at the singular point."
         ),
-        check="toys:curved_singular_and_kinked",
+        check="curved_sets:curved_singular_and_kinked",
         uses=("manifold.theorem-4-9", "manifold.theorem-4-13"),
         paper_setting={
             "left": "two-layer linear network, curved zero-loss set",

@@ -35,10 +35,14 @@ ROUNDING = 8.0
 """Factor of rounding errors."""
 
 
+_SIZES = {"quick": (23, 256, 0.02, 250, 5), "paper": (37, 512, PRINTED_ETA, 5000, 25)}
+"""p, hidden units, step size, steps, and steps between records."""
+
+
 @functools.lru_cache(maxsize=16)
 def _run(scale: str, seed: int) -> manifold.Simulation:
     """Run a simulation. Cached, because two claims use it. All seeds have the same training rows, as in the paper."""
-    p, K, eta, steps, every = (23, 256, 0.02, 250, 5) if scale == "quick" else (37, 512, PRINTED_ETA, 5000, 25)
+    p, K, eta, steps, every = _SIZES[scale]
     E = manifold.embedding(seed, p, K)
     return manifold.simulate(_split(p), E, eta=eta, steps=steps, every=every, snapshots=(0, steps))
 
@@ -58,7 +62,7 @@ def _runs(setting: Setting, seeds: tuple[int, ...]) -> dict[int, manifold.Simula
 
 
 def _used(setting: Setting, seeds: tuple[int, ...]) -> dict[str, Any]:
-    p, K, eta, steps = setting.choose(quick=(23, 256, 0.02, 250), paper=(37, 512, PRINTED_ETA, 5000))
+    p, K, eta, steps, _ = _SIZES[setting.scale]
     return {
         "p": p,
         "hidden units": K,
@@ -76,9 +80,8 @@ def _used(setting: Setting, seeds: tuple[int, ...]) -> dict[str, Any]:
 
 def _curves(setting: Setting, runs: Mapping[int, manifold.Simulation]) -> dict[str, Any]:
     """Return steps in units of the paper's, and for each run: test accuracy by step, and whether it finished."""
-    eta = setting.choose(quick=0.02, paper=PRINTED_ETA)
+    p, _, eta, _, _ = _SIZES[setting.scale]
     first = next(iter(runs.values()))
-    p = len(first.W)
     return {
         "p": p,
         "test rows": len(_split(p).test_targets),
@@ -128,7 +131,7 @@ def _measure_delay(setting: Setting) -> Measurement:
     runs = _runs(setting, seeds)
     data = _curves(setting, runs)
     data["training error over rounding"] = [
-        float(run.frame["train_error"].max()) / _rounding(run.snapshots[0]) for run in runs.values()
+        float(run.frame["train_error"].to_numpy().max()) / _rounding(run.snapshots[0]) for run in runs.values()
     ]
     note = (
         "Steps are in units of the paper's step size. The curves do not show whether N(0, p^{−1/2}) names a variance "
@@ -179,7 +182,7 @@ def _judge_delay(data: Mapping[str, Any]) -> list[Criterion]:
         within(
             "perfect generalization after about 2000 steps",
             f"median step of perfect test accuracy ({_about(perfect, PERFECT)})",
-            np.median(perfect),
+            float(np.median(perfect)),
             PERFECT,
             ABOUT,
             reason=_ABOUT,
@@ -197,7 +200,8 @@ def _measure_circles(setting: Setting) -> Measurement:
     ends = {seed: (run.snapshots[0], run.W) for seed, run in runs.items()}
     first, last = ends[seeds[0]]
     data = _curves(setting, runs) | panels(ends)
-    name = setting.choose(quick="Z23, 250 steps of 0.02", paper="Z37, 5000 steps of 0.001")
+    p, _, eta, steps, _ = _SIZES[setting.scale]
+    name = f"Z{p}, {steps} steps of {eta:g}"
     caption = (
         f"{name}; of the first seed, before and after. Rows and columns of the maps are Re F_k and Im F_k in turn."
     )
@@ -238,7 +242,7 @@ def _judge_circles(data: Mapping[str, Any]) -> list[Criterion]:
         within(
             "generalization emerges after about 1000 steps",
             f"median step at which test accuracy leaves guessing for good ({_about(emerges, EMERGES)})",
-            np.median(emerges),
+            float(np.median(emerges)),
             EMERGES,
             ABOUT,
             reason=_ABOUT,

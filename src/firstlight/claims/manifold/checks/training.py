@@ -88,7 +88,7 @@ def _judge_rates(data: Mapping[str, Any]) -> list[Criterion]:
             powers,
             -1.0,
             TWO_RATE_ORDER,
-            reason="the next order, 1/ratio² for ratios of at least 100, moves it so only with 25 times the coefficient",
+            reason="the next order, 1/ratio² for ratios from 100, moves it so only with 25 times the coefficient",
             form="corrected",
         ),
     ]
