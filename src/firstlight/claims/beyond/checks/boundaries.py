@@ -31,7 +31,7 @@ _SPREAD = f"{SIGMAS:g} standard errors: of p₅₀ over seeds, and of the cyclic
 
 
 def _measure(setting: Setting) -> Measurement:
-    """Locate the boundaries of cyclic and of non-Abelian groups; at the quick scale, train on one share of the pairs."""
+    """Locate the boundaries of cyclic and non-Abelian groups; at the quick scale, train on one share of the pairs."""
     if setting.scale == "quick":
         return boundaries.same_share(setting, ("Z24", "D12", "S4", "SL(2,3)"), 0.42)
     seeds = setting.seeds_or(range(5))

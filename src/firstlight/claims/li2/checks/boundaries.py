@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from firstlight import groups, sweeps
+from firstlight import groups
 from firstlight.claims._check import Check, Measurement, Setting
 from firstlight.claims._criteria import at_least, at_most, below, untested, within
+from firstlight.claims.li2.checks import phase
 from firstlight.claims.li2.checks.boundary import PLAIN, RESIDUAL, SIGMAS
+from firstlight.claims.li2.checks.phase import trained_boundaries
 from firstlight.claims.li2.checks.training import GENERALISED, more_often, spec, train
-from firstlight.records import Criterion, RunSpec, figure
+from firstlight.records import Criterion, figure
 from firstlight.theories import li2
 
 PRIMES = ("Z23", "Z31", "Z43", "Z53", "Z71", "Z89", "Z101", "Z127")
@@ -21,14 +23,8 @@ PRODUCTS = ("Z4xZ7", "Z5xZ6", "Z2xZ2xZ9", "Z13xZ11", "Z5xZ2xZ2xZ2", "Z6xZ4xZ2", 
 STORE = "li2-boundary.sqlite"
 """The store of all boundaries of trained networks, in the working directory."""
 
-WIDTH, RATE, DECAY, EPOCHS, RECORD_EVERY = 2048, 5e-4, 2e-4, 3000, 25
+WIDTH, RATE, DECAY, EPOCHS = 2048, 5e-4, 2e-4, 3000
 """The caption's width, learning rate and weight decay; epochs are not printed."""
-
-MULTIPLES, PRECISION = (1.0, 6.0), 0.04
-"""Ends of the search in units of ln M / M, and the relative width of a bracket."""
-
-TOP = 0.95
-"""Largest data fraction of a search; a run needs held-out pairs."""
 
 RESOLUTION = 0.2
 """Largest error of an exponent, below the drift 0.23 of the residualised energy in Theorem 4."""
@@ -59,22 +55,6 @@ class Kind:
     seeds: int
 
 
-def ends(run: RunSpec) -> tuple[float, float]:
-    """Return the ends of the search for a group."""
-    unit = _unit(run)
-    return MULTIPLES[0] * unit, min(MULTIPLES[1] * unit, TOP)
-
-
-def guess(run: RunSpec) -> float:
-    """Return 2.7482 ln M / M, where the search starts."""
-    return float(li2.lemmas.released_boundary(groups.parse(run.task.group).order))  # type: ignore[union-attr]
-
-
-def _unit(run: RunSpec) -> float:
-    M = groups.parse(run.task.group).order  # type: ignore[union-attr]
-    return float(np.log(M) / M)
-
-
 def locate(setting: Setting, names: Sequence[str], seeds: Sequence[int]) -> dict[str, dict[str, float]]:
     """Return p₅₀ of trained networks by group, with its relative error; resumes from the store.
 
@@ -85,22 +65,11 @@ def locate(setting: Setting, names: Sequence[str], seeds: Sequence[int]) -> dict
     - `seeds`: of the networks and splits.
     """
     setting.work.mkdir(parents=True, exist_ok=True)
-    base = {
-        "model": {"width": WIDTH},
-        "optimizer": {"learning_rate": RATE, "weight_decay": DECAY},
-        "steps": EPOCHS,
-        "recording": {"every": RECORD_EVERY},
-    }
-    result = sweeps.boundary(
-        base,
-        "task.split.fraction",
-        ends,
+    result = trained_boundaries(
+        names,
+        setting.work / STORE,
         seeds=list(seeds),
-        groups=list(names),
-        precision=PRECISION,
-        axis="log",
-        start=guess,
-        store=setting.work / STORE,
+        base=phase.setting(WIDTH, RATE, DECAY, EPOCHS),
         progress=lambda moment: setting.progress(0.9 * moment.done / max(moment.total, 1), "training"),
     )
     columns = ("p50", "error", "seeds", "censored")
