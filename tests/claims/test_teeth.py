@@ -1,13 +1,12 @@
 """A check that cannot fail shows nothing: every judge is given something false and must refuse it."""
 
-import functools
 import importlib
 import math
 
 import pytest
 
 from firstlight import claims
-from firstlight.claims import Measurement, Setting
+from firstlight.claims import Setting
 from tests.claims.falsehoods import Falsehood, everywhere
 
 QUICK = [claim for claim in claims.all_claims() if "quick" in claim.scales]
@@ -18,15 +17,10 @@ def falsehoods(paper: str) -> dict[str, dict[str, Falsehood]]:
     return importlib.import_module(f"tests.claims.falsehoods.{paper}").FALSEHOODS
 
 
-@functools.lru_cache(maxsize=1)
-def measured(claim: claims.Claim) -> Measurement:
-    return claim.load_check().measure(Setting("quick"))
-
-
 @pytest.mark.parametrize("claim", QUICK, ids=lambda claim: claim.id)
 def test_a_quick_claim_has_its_recorded_verdict_and_refuses_what_is_false(claim):
-    measurement = measured(claim)
-    judge = claim.load_check().judge
+    check = claim.load_check()
+    measurement, judge = check.measure(Setting("quick")), check.judge
     criteria = judge(measurement.data)
     missing = claims.differences(measurement.setting, claim.paper_setting)
     evidence = claims.recorded(claim.id).get("quick")
@@ -38,7 +32,7 @@ def test_a_quick_claim_has_its_recorded_verdict_and_refuses_what_is_false(claim)
         "NaN everywhere": everywhere(lambda x: math.nan),
         **falsehoods(claim.paper)[claim.id],
     }.items():
-        status = _verdict_of(judge, falsify(measurement.data))
+        status = _verdict_of(judge, falsify(dict(measurement.data)))
         assert status not in CONFIRMING, f"{name}: judged as {status}"
 
 

@@ -21,7 +21,7 @@ def put(path: str, value: Any) -> Falsehood:
         place: Any = changed
         for name in folders:
             place = place[int(name) if isinstance(place, list) else name]
-        key = int(last) if isinstance(place, list) else last
+        key: Any = int(last) if isinstance(place, list) else last
         place[key] = value(place[key]) if callable(value) else value
         return changed
 

@@ -1,5 +1,34 @@
-"""False data for the claims of beyond."""
+"""False data for the claims beyond the papers."""
 
-from tests.claims.falsehoods import Falsehood
+from tests.claims.falsehoods import Falsehood, put
 
-FALSEHOODS: dict[str, dict[str, Falsehood]] = {}
+FALSEHOODS: dict[str, dict[str, Falsehood]] = {
+    "beyond.energy-maxima": {
+        "Li₂'s printed energies": put(
+            "scaled energy", {"real": [0.125], "complex": [0.0625], "quaternionic": [0.0625]}
+        ),
+        "a quaternionic irrep like a real one": put("scaled energy/quaternionic", [0.5, 0.5]),
+        "one ascent elsewhere": put("elsewhere", 1),
+        "halves that share nothing": put("shared", 0.5),
+        "blocks of rank 2": put("rank", 0.5),
+        "a saddle": put("positive", 1),
+        "ascents that did not converge": put("unconverged", 1),
+    },
+    "beyond.flat-directions": {
+        "Li₂'s one flat direction": put("counts/real/2", [[1, 2]]),
+        "a complex pair like a real irrep": put("counts/complex/3", [[6, 3]]),
+        "a quaternionic irrep like a complex pair": put("counts/quaternionic/2", [[8, 3]]),
+        "two counts in one irrep": put("counts/real/2", [[3, 2], [4, 2]]),
+        "another eigenvalue": put("farthest", 0.3),
+    },
+    "beyond.node-counts": {
+        "Li₂'s d⁴ pairs for a real irrep": put("rows", lambda rows: [row | {"pairs": row["d"] ** 4} for row in rows]),
+        "one pair fewer is enough": put("rows/0/left by one fewer", 1e-28),
+        "this number leaves something": put("rows/3/left", 0.1),
+    },
+    "beyond.non-abelian-boundaries": {
+        "one boundary for all": put("same share/S4", lambda outcomes: [1] * len(outcomes)),
+        "quaternions do not matter": put("same share/SL(2,3)", lambda outcomes: [1] * len(outcomes)),
+        "dihedral groups are harder": put("same share/D12", lambda outcomes: [0] * len(outcomes)),
+    },
+}

@@ -4,6 +4,70 @@ from firstlight.claims._claim import Claim
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
+        id="beyond.energy-maxima",
+        title="The energy's maxima for every kind of irrep",
+        locator="beyond Li₂, Theorem 2",
+        statement=(
+            "On ‖w‖ = 1 the local maxima of E for σ = x² over the whole table of a finite group lie in one irrep each, "
+            "or one conjugate pair. E* = M/2d for a real irrep of dimension d, M/4d for a complex pair and M/4d for a "
+            "quaternionic irrep. The maximisers are a(g) ∝ Re x*C(g)r, b(g) ∝ Re r*C(g)y with a shared r. No other "
+            "local maxima exist."
+        ),
+        proved=(
+            "All of it. With Fourier blocks A_k, B_k of the halves, E ∝ Σ_k ‖B_kA_k‖²/(m_k d_k), m = 2 for a complex "
+            "pair. Scaling the blocks makes E a convex quadratic form of their shares of ‖w‖², so a maximum has one "
+            "block. There B*BA = λA and BAA* = λB give A and B of equal rank and equal singular values; for rank 2 "
+            "and more, E is convex along unequal changes of the singular values, so the rank is 1. The argument is "
+            "the same over the real numbers, the complex numbers and the quaternions."
+        ),
+        refuted_by=(
+            "A converged ascent on any finite group that ends at another energy, outside one irrep or pair, or at "
+            "halves that share no r."
+        ),
+        uses=("li2.theorem-1", "li2.theorem-2"),
+        check="maxima:energy_maxima",
+    ),
+    Claim(
+        id="beyond.flat-directions",
+        title="The Hessian at the maxima, eigenvalue by eigenvalue",
+        locator="beyond Li₂, Corollary 1",
+        statement=(
+            "At a maximum every eigenvalue of the Hessian of E on the sphere is 0, −1 or −2 times w·∇E = 4E*. Zero "
+            "has multiplicity 3(d − 1) for a real irrep, 6d − 4 for a complex pair, 6d − 6 for a quaternionic irrep: "
+            "the dimension of the family of maximisers. −2 has multiplicity d, 2d − 1 and 2d − 3. All others are −1."
+        ),
+        proved=(
+            "All of it, by the second variation at A = B = E₁₁/√2, to which unitary maps carry every maximiser. The "
+            "directions δA₁ⱼ, δBᵢ₁ and δA_k1 = δB₁k* with j, i, k > 1 are flat, and so are the imaginary parts of "
+            "δA₁₁ and δB₁₁; δA_k1 = −δB₁k* and δA₁₁ = −δB₁₁ real have −2; the rest has −1."
+        ),
+        refuted_by="A maximum on any finite group whose Hessian has another eigenvalue or another multiplicity.",
+        uses=("beyond.energy-maxima", "li2.corollary-1"),
+        check="maxima:flat_directions",
+    ),
+    Claim(
+        id="beyond.node-counts",
+        title="Nodes that reconstruct the target, for every kind of irrep",
+        locator="beyond Li₂, Theorem 3",
+        statement=(
+            "Generic maximisers of E, in pairs [a; ±b], reconstruct an irrep's part of the target if and only if there "
+            "are at least d³(d + 1)/2 pairs for a real irrep, 3d⁴ + d³ for a complex pair and d⁴ for a quaternionic "
+            "irrep."
+        ),
+        proved=(
+            "That these numbers suffice: the cross terms a(g)b(g′) of a real irrep are x ⊗ rrᵀ ⊗ y with rrᵀ "
+            "symmetric; they span d · d(d + 1)/2 · d dimensions, with the target among them. For a complex pair they "
+            "are real parts of x ⊗ rr* ⊗ y, 2d⁴ real dimensions, and of x ⊗ rrᵀ ⊗ y, d³(d + 1); for a quaternionic "
+            "irrep they span all d⁴. That fewer generic pairs do not suffice is measured."
+        ),
+        refuted_by=(
+            "Random maximisers, fewer than stated, that leave nothing of the target; or as many as stated that leave "
+            "something. Chosen directions, such as an orthonormal basis for r, can do with fewer."
+        ),
+        uses=("beyond.energy-maxima", "li2.theorem-3"),
+        check="maxima:node_counts",
+    ),
+    Claim(
         id="beyond.non-abelian-boundaries",
         title="Boundaries of non-Abelian groups",
         locator="beyond Li₂, Figure 8",

@@ -8,8 +8,9 @@ CLAIMS: tuple[Claim, ...] = (
         title="What the ridge solution sends back to the hidden layer",
         locator="Section 4, eqs. 2 to 5",
         statement=(
-            "At V_ridge = (F̃ᵀF̃ + ηI)⁻¹F̃ᵀỸ the backpropagated gradient is G_F = P_η ỸỸᵀF̃(F̃ᵀF̃ + ηI)⁻¹ with P_η = "
-            "η(F̃F̃ᵀ + ηI)⁻¹ and P_ηỸ = Ỹ − F̃V_ridge. Without weight decay an overparameterised network has G_F = 0."
+            "V̇ = F̃ᵀỸ − (F̃ᵀF̃ + ηI)V is stationary at V_ridge = (F̃ᵀF̃ + ηI)⁻¹F̃ᵀỸ. There the backpropagated gradient "
+            "is G_F = P_η ỸỸᵀF̃(F̃ᵀF̃ + ηI)⁻¹ with P_η = η(F̃F̃ᵀ + ηI)⁻¹ and P_ηỸ = Ỹ − F̃V_ridge. Without weight decay "
+            "an overparameterised network has G_F = 0."
         ),
         check="lazy:ridge_gradient_forms",
     ),
@@ -26,6 +27,7 @@ CLAIMS: tuple[Claim, ...] = (
             "error near 2√(n/K). F̃ᵀF̃ ∝ I would need n ≫ K; both cannot hold. On the whole table of a group "
             "c₁ = κ(1) − 2κ(½) + κ(0); on a part of the table the direction differs however wide the layer."
         ),
+        uses=("li2.equation-5", "li2.lemma-3"),
         check="lazy:wide_layer",
     ),
     Claim(
@@ -35,6 +37,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement=(
             "The dynamics ẇ = Xᵀ D ỸỸᵀ σ(Xw), D = diag σ′(Xw), is exactly gradient ascent on E(w) = ½‖Ỹᵀσ(Xw)‖²."
         ),
+        uses=("li2.lemma-1",),
         check="energy:gradient_of_energy",
     ),
     Claim(
@@ -49,52 +52,74 @@ CLAIMS: tuple[Claim, ...] = (
         corrected=(
             "E* = M/2d for a real irrep, M/4d for a complex pair and for a quaternionic irrep. The maximisers are a(g) "
             "∝ Re x*C(g)r, b(g) ∝ Re r*C(g)y with unit x, r, y and a shared r; v = ±u is not required, and for d > 1 "
-            "not enough. In eq. 21 the trace is a Frobenius norm: E = (M/2) Σ_{k≠0} (1/d_k) ‖Σ_r Ŝ_{k,r}‖_F². That no "
-            "others exist is what every ascent shows; it is not proved."
+            "not enough. Maxima in different irreps are not connected, and no others exist. In eq. 21 the trace is a "
+            "Frobenius norm: E = (M/2) Σ_{k≠0} (1/d_k) ‖Σ_r Ŝ_{k,r}‖_F²."
         ),
+        uses=("li2.theorem-1",),
         check="maxima:local_maxima",
     ),
     Claim(
         id="li2.corollary-1",
         title="Flat directions at the maxima",
         locator="Corollary 1",
-        statement="For |H| = M > 2 the local maxima of E are flat: at least one eigenvalue of the Hessian is zero.",
+        statement=(
+            "Local maxima of E for group arithmetics tasks with |H| = M > 2 are flat, i.e., at least one eigenvalue "
+            "of its Hessian is zero."
+        ),
+        verbatim=True,
         corrected=(
             "On the sphere the Hessian has 3(d − 1) zero eigenvalues for a real irrep of dimension d, 6d − 4 for a "
             "complex pair and 6d − 6 for a quaternionic irrep. Real irreps with d = 1 (signs, frequency M/2) are not "
             "flat."
         ),
+        uses=("li2.theorem-2",),
         check="maxima:flat_directions",
+    ),
+    Claim(
+        id="li2.section-5-2",
+        title="A linear part of the activation changes nothing",
+        locator="Section 5.2.1, after Theorem 2",
+        statement=(
+            "Our proof can be extended to more general nonlinearity σ(x) = ax + bx² with b > 0 since linear part will "
+            "be cancelled out due to zero-mean operators."
+        ),
+        verbatim=True,
+        uses=("li2.theorem-2",),
+        check="maxima:linear_part",
     ),
     Claim(
         id="li2.corollary-2",
         title="Maxima of the energy for modular addition",
         locator="Corollary 2",
         statement=(
-            "For modular addition with odd M all local maxima are single frequency with E* = M/16; for even M "
-            "the frequency M/2 has E* = M/8."
+            "For modular addition with odd M all local maxima [u; ±Pu] are single frequency with E* = M/16; for even "
+            "M the frequency M/2 has E* = M/8. Different local maxima are disconnected."
         ),
         corrected=(
             "On ‖w‖ = 1 all local maxima w = [a; b] are single frequency, the same in a and b with independent "
-            "phases, with E* = M/4; for even M the frequency M/2 has E* = M/2."
+            "phases, with E* = M/4; for even M the frequency M/2 has E* = M/2. Maxima of different frequencies are "
+            "disconnected."
         ),
+        uses=("li2.theorem-2",),
         check="energy:maxima_for_modular_addition",
     ),
     Claim(
         id="li2.theorem-3",
         title="Nodes that reconstruct the target",
-        locator="Theorem 3",
+        locator="Theorem 3 and the text after it",
         statement=(
             "With E optimised over the complex numbers, m_k²d_k² pairs [u; ±Pu] per irrep whose uu* form a complete "
             "basis and η = 0, the target is reconstructed; K = 2Σ m_k²d_k² nodes suffice, 2(M − 1) for an Abelian "
-            "group. No such theorem holds over the real numbers."
+            "group. No such theorem holds over the real numbers; with [u; ±Pu′], u′ a small perturbation of u, it "
+            "does."
         ),
         corrected=(
             "Over the complex numbers the second half needs the conjugate, [u; ±Pū]. Over the real numbers the true "
             "maxima reconstruct: pairs [a; ±b] with a and b sharing r, d³(d + 1)/2 generic ones per real irrep, 3d⁴ + "
             "d³ per complex pair, d⁴ per quaternionic irrep; K = 4(M − 1) for Z_M, M odd. One pair fewer does not."
         ),
-        check="maxima:target_reconstruction",
+        uses=("li2.theorem-2",),
+        check="reconstruction:target_reconstruction",
     ),
     Claim(
         id="li2.theorem-4",
@@ -151,16 +176,19 @@ CLAIMS: tuple[Claim, ...] = (
             "So it is for Y not centred over samples (with one target Ỹ = 0 and E ≡ 0). For σ = x^q, q ≥ 3, every "
             "single pair is a local optimum, and ascents with relu can stall where pairs are dead."
         ),
+        uses=("li2.lemma-6", "li2.theorem-1"),
         check="memorisation:memorisation",
     ),
     Claim(
         id="li2.theorem-6",
         title="Similar features repel",
-        locator="Theorem 6, eq. 10",
+        locator="Theorem 6, eq. 10, and the remark",
         statement=(
-            "[F̃B]_j = b_jj f̃_j + Σ_{l=1}^K b_jl f̃_l with B = (F̃ᵀF̃ + ηI)⁻¹, where sign b_jl = −sign f̃_jᵀP_{η,−jl}f̃_l."
+            "[F̃B]_j = b_jj f̃_j + Σ_{l=1}^K b_jl f̃_l with B = (F̃ᵀF̃ + ηI)⁻¹, where sign b_jl = −sign "
+            "f̃_jᵀP_{η,−jl}f̃_l. If f̃_j and f̃_l are similar, b_jl is negative."
         ),
         corrected="The same with the sum over l ≠ j; b_jl = −β/((η + α)(η + γ) − β²) for the ridge residuals α, β, γ.",
+        uses=("li2.equation-5",),
         check="interaction:repulsion",
     ),
     Claim(
@@ -176,6 +204,7 @@ CLAIMS: tuple[Claim, ...] = (
             "The same with Φ_S = [√(d_k/M)[C_k(·)]_ij]_{k∉S}, M × Σ_{k∉S} d_k² (for Abelian groups κ − |S| columns), "
             "so that the residual Ỹ − Ŷ at (h, h′) is (1/M) Σ_{k∉S} d_k χ_k(h′⁻¹h)."
         ),
+        uses=("li2.equation-5", "li2.theorem-2", "li2.theorem-3"),
         check="interaction:top_down",
     ),
     Claim(
@@ -183,9 +212,11 @@ CLAIMS: tuple[Claim, ...] = (
         title="Muon ascends the joint energy",
         locator="Lemma 2, eq. 37",
         statement=(
-            "Muon finds ascending directions of E_joint(W) = Σ_j E(w_j) and has stationary points iff the gradient "
-            "vanishes: ⟨Ĝ, G⟩ = tr D ≥ 0."
+            "Muon finds ascending direction to maximize the joint energy function E_joint(W) = Σ_j E(w_j) and has "
+            "stationary points iff the original gradient G_W vanishes."
         ),
+        verbatim=True,
+        uses=("li2.theorem-1",),
         check="muon:ascent_direction",
     ),
     Claim(
@@ -194,14 +225,16 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Theorem 8",
         statement=(
             "Pr[w → ζ_l] = μ_l^a/Σμ^a and independent nodes need T₀ ≥ max(1/min p, Σ1/l) of them to find all maxima; "
-            "nodes trained sequentially by Muon need T_a = 2^{−a}T₀ + (1 − 2^{−a})L."
+            "nodes trained sequentially by Muon need T_a = 2^{−a}T₀ + (1 − 2^{−a})L. For large a, T_a ~ L."
         ),
         corrected=(
             "T_a is exact for nodes whose μ is halved on modes already taken, and only an upper bound (as in eq. 48) "
             "under Muon itself, where every new node goes to a new mode and L nodes suffice. The printed bound of T₀ "
-            "holds; the tight one has L Σ1/l."
+            "holds; the tight one has L Σ1/l. T_a ~ L for large a only if max μ < 2 min μ; otherwise T_a grows like "
+            "(max μ/2 min μ)^a."
         ),
-        check="muon:rebalancing",
+        uses=("li2.lemma-7", "li2.lemma-8", "li2.lemma-9", "li2.lemma-10"),
+        check="coupons:rebalancing",
     ),
     Claim(
         id="li2.section-7",
@@ -217,6 +250,7 @@ CLAIMS: tuple[Claim, ...] = (
             "[(ỸỸᵀ ∘ Θ₀) + diag((ỸỸᵀ ∘ Θ₂)1)]F_{L−1}. The signal cos(G_1, ỸỸᵀF_1) falls with depth, and less with "
             "residual connections."
         ),
+        uses=("li2.equation-5", "li2.lemma-1"),
         check="deep:propagation",
     ),
     Claim(
@@ -257,9 +291,22 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="li2.lemma-3",
         title="Hermite polynomials of correlated normals",
-        locator="Lemma 3",
-        statement="With φ_n = He_n/√n! and standard normals of correlation ρ, E φ_n(Z₁)φ_m(Z₂) = ρⁿ δ_nm.",
-        check="lazy:hermite_orthogonality",
+        locator="Lemma 3 and its proof",
+        statement=(
+            "With φ_n = He_n/√n! and standard normals of correlation ρ, E φ_n(Z₁)φ_m(Z₂) = ρⁿ δ_nm. The proof uses "
+            "exp(tz − t²/2) = Σ_k φ_k(z) t^k."
+        ),
+        corrected="The lemma holds as printed; the series in its proof is Σ_k φ_k(z) t^k/√k!.",
+        uses=("li2.lemma-4",),
+        check="hermite:hermite_orthogonality",
+    ),
+    Claim(
+        id="li2.lemma-4",
+        title="The moment generating function of a normal",
+        locator="Lemma 4",
+        statement="For X ~ N(0, 1), E[e^{tX}] = exp(t²/2). Equivalently, E[e^{tX − t²/2}] = 1.",
+        verbatim=True,
+        check="hermite:moment_identity",
     ),
     Claim(
         id="li2.lemma-5",
@@ -280,6 +327,7 @@ CLAIMS: tuple[Claim, ...] = (
             "strictly decreasing it spreads, s_g = φ⁻¹(2λ/p_g), with 0 where 2λ/p_g ≥ φ(0⁺); if φ(0⁺) = ∞ all are "
             "positive and in the order of p."
         ),
+        uses=("li2.lemma-5",),
         check="memorisation:focused_or_spreading",
     ),
     Claim(
@@ -312,8 +360,11 @@ CLAIMS: tuple[Claim, ...] = (
         id="li2.lemma-10",
         title="A bound on the coupons",
         locator="Lemma 10, eq. 41",
-        statement="T₀ ≥ max(min_l 1/p_l, L Σ_{l=1}^L 1/l).",
-        check="muon:coupon_bound",
+        statement=(
+            "T₀ ≥ max(min_l 1/p_l, L Σ_{l=1}^L 1/l). For the second term equality holds if and only if all p_l are "
+            "equal."
+        ),
+        check="coupons:coupon_bound",
     ),
     Claim(
         id="li2.figure-1",
