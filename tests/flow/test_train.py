@@ -159,6 +159,18 @@ def test_stop_rules_end_each_lane_at_its_own_step() -> None:
         _train(stop=(Stop(observable="accuracy", at_least=1.0),))
 
 
+def test_a_stalled_run_stops_at_the_step_of_its_rule() -> None:
+    rule = Stop(observable="test_loss", stalled=0.3, after=20)
+    options = {"seeds": (0, 1), "steps": 400, "recording": Recording(every=10)}
+    whole, run = _train(**options), _train(stop=(rule,), **options)
+    for lane, full in zip(run.lanes, whole.lanes, strict=True):
+        rows = list(full.rows)
+        expected = next((row["step"] for i, row in enumerate(rows) if rule.met(rows[: i + 1])), 400)
+        assert (lane.step, lane.rows) == (expected, tuple(rows[: len(lane.rows)]))
+        assert expected < 400
+        assert lane.message == f"test_loss stalled at epoch {lane.step}"
+
+
 def test_observables_see_gradients_and_the_previous_step() -> None:
     def probe(ctx: flow.Context) -> dict:
         moved = ctx.model.W - ctx.previous.W

@@ -240,3 +240,40 @@ def test_a_file_that_is_not_a_spec_is_named(tmp_path, name, content, message):
         file.write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(SpecError, match=message):
         load_spec(file)
+
+
+def _falling(rates, memorised=0):
+    loss, rows = 1.0, []
+    for step, rate in enumerate(rates):
+        loss *= 1 - rate
+        rows.append({"step": step, "test_loss": loss, "train_accuracy": float(step >= memorised)})
+    return rows
+
+
+def test_a_stall_is_a_loss_that_did_not_fall_in_the_second_half():
+    rule = Stop(observable="test_loss", stalled=0.05)
+    falling, flat = [0.01] * 30, [0.0] * 30
+    stops = [step for step in range(1, 60) if rule.met(_falling((falling + flat)[: step + 1]))]
+    # Step 24 is the first from which the loss falls by less than 5 % (0.99⁵ = 0.951), so t/2 > 23 decides.
+    # Until step 11 the second half has too few steps for a fall of 5 %.
+    assert stops == [*range(1, 12), *range(47, 60)]
+    late = rule.model_copy(update={"after": 12})
+    assert not any(late.met(_falling(falling[: step + 1])) for step in range(1, 30))
+    assert rule.met(_falling([-0.01] * 40))
+
+
+def test_a_stall_counts_only_after_memorisation():
+    rule = Stop(observable="test_loss", stalled=0.05)
+    assert not rule.met(_falling([0.0] * 41, memorised=21))
+    assert rule.met(_falling([0.0] * 41, memorised=20))
+
+
+def test_a_stop_rule_has_a_single_criterion():
+    for fields in ({}, {"at_least": 1, "stalled": 0.1}, {"at_most": 1, "at_least": 0}):
+        with pytest.raises(ValueError, match="give exactly one of at_least, at_most and stalled"):
+            Stop(observable="x", **fields)
+    with pytest.raises(ValueError, match="after belongs to stalled"):
+        Stop(observable="x", at_least=1.0, after=5)
+    spec = RunSpec(stop=(Stop(observable="loss", at_most=0.1),))
+    changed = apply_overrides(spec, ["stop.0.stalled=0.2"])
+    assert (changed.stop[0].stalled, changed.stop[0].at_most) == (0.2, None)

@@ -156,7 +156,7 @@ class Driver:
                 self.on_record(log.index, row)
             self.reporter.update(log.index, log.seed, step, row)
             for rule in self.settings.stop:
-                self._apply(rule, log, row, step, i)
+                self._apply(rule, log, step, i)
         self._recorded_state = self.state
 
     def _diverged(self, compiled: Compiled, log: _Log, i: int, step: int) -> None:
@@ -178,12 +178,9 @@ class Driver:
                 hint = did_you_mean(rule.observable, columns) or "name one of them"
                 raise ValueError(f"stop rule on {rule.observable!r}, but this run observes {list(columns)}; {hint}")
 
-    def _apply(self, rule: Stop, log: _Log, row: Mapping[str, Any], step: int, i: int) -> None:
-        if log.outcome is None and rule.reached(row[rule.observable]):
-            sign, level = ("≥", rule.at_least) if rule.at_least is not None else ("≤", rule.at_most)
-            log.end(
-                "finished", step, f"{rule.observable} {sign} {level} at {self.settings.clock} {step}", self._model(i)
-            )
+    def _apply(self, rule: Stop, log: _Log, step: int, i: int) -> None:
+        if log.outcome is None and rule.met(log.rows):
+            log.end("finished", step, f"{rule.words} at {self.settings.clock} {step}", self._model(i))
 
     def _params(self, i: int) -> Any:
         return jax.tree.map(lambda a: np.asarray(a[i] if self.plan.batched else a), self.state.params)

@@ -1,11 +1,9 @@
-"""The accuracy at which a data set counts as learned, and the first row of a run that reaches a level."""
+"""The first row of a run that reaches a level."""
 
 import numpy as np
 
+from firstlight.records._spec import LEARNED
 from firstlight.records._table import Table
-
-LEARNED = 0.99
-"""The accuracy at which a data set counts as learned."""
 
 
 def first_row(table: Table, column: str, at_least: float = LEARNED) -> int | None:

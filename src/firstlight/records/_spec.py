@@ -4,6 +4,7 @@ The parts (`Loss`, `Optimizer`, …) are also the arguments of `firstlight.flow.
 name in Python, in a TOML file and on the command line.
 """
 
+from collections.abc import Mapping, Sequence
 from numbers import Real as RealNumber
 from typing import Annotated, Any, Literal
 
@@ -14,6 +15,10 @@ from firstlight.records._steps import EverySteps, LogSteps, RecordedSteps
 
 LARGEST = 2**63 - 1
 """The largest whole number in a spec: the largest signed 64-bit integer, the limit of array sizes."""
+
+
+LEARNED = 0.99
+"""The accuracy at which a data set counts as learned."""
 
 
 def _whole(value: Any) -> Any:
@@ -157,16 +162,30 @@ class Recording(Frozen):
 
 
 class Stop(Frozen):
-    """Stop a run when an observable crosses a level at a recorded step."""
+    """Stop a run at a recorded step where an observable crosses a level or has stalled.
+
+    **Attributes:**
+
+    - `observable`: a recorded number.
+    - `at_least`: stop when the observable is at or above this level.
+    - `at_most`: stop when the observable is at or below this level.
+    - `stalled`: stop when the observable has stopped falling, see `met`. The value is the smallest fall that counts,
+      as a share of the observable.
+    - `after`: the first step at which a stall can stop the run.
+    """
 
     observable: str
     at_least: Real | None = None
     at_most: Real | None = None
+    stalled: Annotated[Real, Field(ge=0, lt=1)] | None = None
+    after: Annotated[Whole, Field(ge=0)] = 0
 
     @model_validator(mode="after")
     def _one_level(self) -> "Stop":
-        if (self.at_least is None) == (self.at_most is None):
-            raise ValueError("give exactly one of at_least and at_most")
+        if sum(level is not None for level in (self.at_least, self.at_most, self.stalled)) != 1:
+            raise ValueError("give exactly one of at_least, at_most and stalled")
+        if self.after and self.stalled is None:
+            raise ValueError("after belongs to stalled; a level stops the run at any step")
         return self
 
     def reached(self, value: float) -> bool:
@@ -175,7 +194,47 @@ class Stop(Frozen):
         >>> Stop(observable="test_accuracy", at_least=0.99).reached(1.0)
         True
         """
-        return value >= self.at_least if self.at_least is not None else value <= self.at_most  # type: ignore[operator]
+        if self.at_least is not None:
+            return value >= self.at_least
+        return self.at_most is not None and value <= self.at_most
+
+    def met(self, rows: Sequence[Mapping[str, Any]]) -> bool:
+        """Return whether the run stops at the last of its recorded rows.
+
+        An observable has stalled at step t if it is nowhere in [t/2, t] more than the share `stalled` above its value
+        at t. A run that records its training accuracy must also have memorised the training rows by step t/2.
+
+        >>> rule = Stop(observable="test_loss", stalled=0.01)
+        >>> rule.met([{"step": t, "test_loss": 2 - t / 100} for t in range(0, 90, 10)])
+        False
+        >>> rule.met([{"step": t, "test_loss": 2 + t / 100} for t in range(0, 90, 10)])
+        True
+        """
+        now = rows[-1]
+        if self.stalled is None:
+            return self.reached(now[self.observable])
+        if now["step"] < max(self.after, 1):
+            return False
+        oldest = now
+        for row in reversed(rows):
+            if 2 * row["step"] < now["step"]:
+                break
+            if now[self.observable] < (1 - self.stalled) * row[self.observable]:
+                return False
+            oldest = row
+        return oldest.get("train_accuracy", 1.0) >= LEARNED
+
+    @property
+    def words(self) -> str:
+        """The rule in words.
+
+        >>> Stop(observable="test_accuracy", at_least=0.99).words
+        'test_accuracy ≥ 0.99'
+        """
+        if self.stalled is not None:
+            return f"{self.observable} stalled"
+        sign, level = ("≥", self.at_least) if self.at_least is not None else ("≤", self.at_most)
+        return f"{self.observable} {sign} {level}"
 
 
 class SplitSpec(Frozen):
@@ -205,8 +264,8 @@ class SplitSpec(Frozen):
         return self
 
 
-# A spec holds at most one field of each pair, so overriding a field clears the other.
-ALTERNATIVES = (("every", "points"), ("fraction", "count"), ("at_least", "at_most"))
+# A spec holds at most one field of each tuple, so overriding a field clears the others.
+ALTERNATIVES = (("every", "points"), ("fraction", "count"), ("at_least", "at_most", "stalled"))
 
 
 class _Task(Frozen):

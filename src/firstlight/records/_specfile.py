@@ -187,10 +187,10 @@ def _assign(values: Any, keys: Sequence[str], value: Any, chosen: Mapping[str, s
     if isinstance(values, list):
         values[_index(values, key, ".".join(keys))] = value
         return
-    for pair in ALTERNATIVES:
-        other = pair[1 - pair.index(key)] if key in pair else ""
-        if other and f"{prefix}.{other}" not in chosen:
-            values.pop(other, None)
+    for names in ALTERNATIVES:
+        for other in names if key in names else ():
+            if other != key and f"{prefix}.{other}" not in chosen:
+                values.pop(other, None)
     values[key] = value
 
 

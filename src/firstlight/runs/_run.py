@@ -90,12 +90,14 @@ def run_many(
     on_record: OnRecord | None = None,
     data: Folder | None = None,
     checkpoint_seconds: float = 30.0,
+    keep_weights: bool = True,
     allow_large: bool = False,
 ) -> list[RunRecord]:
     """Train many specs and return their records in order; specs that share shapes use one compiled program.
 
     Like `run` for each spec, with two differences: `on_record` is called with (position, row), and a spec that cannot
-    be trained gives a record of status `failed`, while the others continue.
+    be trained gives a record of status `failed`, while the others continue. `keep_weights=False` leaves the weights
+    out of the store.
 
     >>> from firstlight.records import spec_from_mapping
     >>> base = spec_from_mapping({"task": {"group": "Z5"}, "model": {"width": 16}, "steps": 20})
@@ -113,7 +115,7 @@ def run_many(
         over = [] if force else [id for id in set(ids) if opened.run_status(id) in OVER]
         left = [i for i, id in enumerate(ids) if id not in over and ids.index(id) == i]
         callback = (lambda place, row: on_record(left[place], row)) if on_record else None
-        session = _Session(opened, resume and not force, progress, checkpoint_seconds)
+        session = _Session(opened, resume and not force, progress, checkpoint_seconds, keep_weights)
         resolver = functools.partial(resolve, data=data, allow_large=allow_large, store=opened.path)
         for outcome in in_batches([specs[i] for i in left], session.train, resolver, on_record=callback):
             session.keep(outcome)
@@ -146,8 +148,15 @@ def keep(store: Store, outcome: RunOutcome) -> RunRecord:
 class _Session:
     """Trains batches of runs into a store."""
 
-    def __init__(self, store: Store, resume: bool, progress: ProgressOption, checkpoint_seconds: float) -> None:
-        self._store, self._resume = store, resume
+    def __init__(
+        self,
+        store: Store,
+        resume: bool,
+        progress: ProgressOption,
+        checkpoint_seconds: float,
+        keep_weights: bool = True,
+    ) -> None:
+        self._store, self._resume, self._keep_weights = store, resume, keep_weights
         self._options = {"progress": progress, "checkpoint_seconds": checkpoint_seconds}
         self._checkpoints = Checkpoints(store)
         self._checkpoints.clear()
@@ -180,7 +189,8 @@ class _Session:
         if outcome.record.id in self._kept:
             return outcome
         self._kept.add(outcome.record.id)
-        return RunOutcome(keep(self._store, outcome), outcome.weights)
+        stored = outcome if self._keep_weights else RunOutcome(outcome.record)
+        return RunOutcome(keep(self._store, stored), outcome.weights)
 
     def _attempt(self, runs: Sequence[Resolved], folder: Path, forward: OnRecord) -> list[RunOutcome]:
         try:

@@ -48,6 +48,17 @@ class SweepReporter:
         """Number of points that need no more work."""
         return self._done
 
+    def expect(self, total: int) -> None:
+        """Change the number of points, for a sweep that chooses them while it runs."""
+        self._total = total
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], total=total)
+
+    def skip(self) -> None:
+        """Count a point that was done before this sweep started."""
+        self._done += 1
+        self._already += 1
+
     def add(self, record: RunRecord) -> None:
         """Count a point that has ended, and report it."""
         self._done += 1

@@ -26,4 +26,9 @@ FALSEHOODS: dict[str, dict[str, Falsehood]] = {
         "one pair fewer is enough": put("rows/0/left by one fewer", 1e-28),
         "this number leaves something": put("rows/3/left", 0.1),
     },
+    "beyond.non-abelian-boundaries": {
+        "one boundary for all": put("same share/S4", lambda outcomes: [1] * len(outcomes)),
+        "quaternions do not matter": put("same share/SL(2,3)", lambda outcomes: [1] * len(outcomes)),
+        "dihedral groups are harder": put("same share/D12", lambda outcomes: [0] * len(outcomes)),
+    },
 }
