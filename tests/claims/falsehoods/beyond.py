@@ -31,4 +31,12 @@ FALSEHOODS: dict[str, dict[str, Falsehood]] = {
         "quaternions do not matter": put("same share/SL(2,3)", lambda outcomes: [1] * len(outcomes)),
         "dihedral groups are harder": put("same share/D12", lambda outcomes: [0] * len(outcomes)),
     },
+    "beyond.second-order-6-family": {
+        "a loss is left": put("loss", [0.1]),
+        "eq. (4) is not satisfied": put("residual", [1e-3]),
+        "F6′ is F6": put("alignment/F6′", 1.0),
+        "three free phases": put("free phases/F6′", 3),
+        "a larger norm": put("norm", [1.1]),
+        "trained blocks are F6": put("trained", [0.0] * 40),
+    },
 }
