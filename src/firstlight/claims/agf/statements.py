@@ -31,14 +31,14 @@ CLAIMS: tuple[Claim, ...] = (
         statement=(
             "As α → 0 the sequence (β, t) of AGF tends to that of Pesme and Flammarion, the limit of gradient flow."
         ),
-        check="diagonal:same_as_pesme_flammarion",
+        check="diagonal_flows:same_as_pesme_flammarion",
     ),
     Claim(
         id="agf.figure-3",
         title="AGF = GF as α → 0 in diagonal linear networks",
         locator="Figure 3",
         statement="Loss curves of gradient flow for α from 0.99 to 1e-16 approach the staircase of AGF.",
-        check="diagonal:figure_3",
+        check="diagonal_flows:figure_3",
     ),
     Claim(
         id="agf.conjecture-4-1",
@@ -210,7 +210,7 @@ CLAIMS: tuple[Claim, ...] = (
             "In two dimensions the first coefficient wakes, falls asleep when the second wakes, and wakes again with "
             "the other sign."
         ),
-        check="diagonal:figure_8",
+        check="diagonal_flows:figure_8",
     ),
     Claim(
         id="agf.lemma-d-1",
@@ -236,6 +236,10 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Algorithm 3",
         statement=(
             "AGF in linear networks is greedy low-rank learning: its levels are those of the best β of each rank."
+        ),
+        corrected=(
+            "The same for a generic Σ_xx. Where Σ_xx commutes, each stage keeps the mode of largest σ, which need not be "
+            "the best of its rank."
         ),
         check="linear:greedy_low_rank",
     ),
@@ -267,8 +271,11 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="agf.equation-57",
         title="Levels of in-context regression",
-        locator="Equation 57",
-        statement="ℓ^(k) = ½(Σ λ_i − Σ_{h≤k} Nλ_h²/(tr Σ + (N+1)λ_h)).",
+        locator="Equations 57 and 7",
+        statement=(
+            "ℓ^(k) = ½(Σ λ_i − Σ_{h≤k} Nλ_h²/(tr Σ + (N+1)λ_h)) in eq. 57; eq. 7 prints Nλ_h in place of Nλ_h²."
+        ),
+        corrected="Eq. 57, with λ_h².",
         check="attention:levels",
     ),
     Claim(
@@ -289,8 +296,11 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="agf.lemma-f-2",
         title="The first utility in Fourier space",
-        locator="Lemma F.2, eq. 63",
-        statement="U = (2/p³) Σ_{k≠0} |x̂[k]|² û[k] v̂[k] conj(ŵ[k] x̂[k]).",
+        locator="Lemma F.2, eq. 63; Section 5",
+        statement=(
+            "U = (2/p³) Σ_{k≠0} |x̂[k]|² û[k] v̂[k] conj(ŵ[k] x̂[k]) in eq. 63; Section 5 prints it without the conjugate."
+        ),
+        corrected="Eq. 63, with the conjugate.",
         check="modular:initial_utility",
     ),
     Claim(
