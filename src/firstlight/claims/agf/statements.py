@@ -31,14 +31,14 @@ CLAIMS: tuple[Claim, ...] = (
         statement=(
             "As α → 0 the sequence (β, t) of AGF tends to that of Pesme and Flammarion, the limit of gradient flow."
         ),
-        check="diagonal:same_as_pesme_flammarion",
+        check="diagonal_flows:same_as_pesme_flammarion",
     ),
     Claim(
         id="agf.figure-3",
         title="AGF = GF as α → 0 in diagonal linear networks",
         locator="Figure 3",
         statement="Loss curves of gradient flow for α from 0.99 to 1e-16 approach the staircase of AGF.",
-        check="diagonal:figure_3",
+        check="diagonal_flows:figure_3",
     ),
     Claim(
         id="agf.conjecture-4-1",
@@ -210,7 +210,7 @@ CLAIMS: tuple[Claim, ...] = (
             "In two dimensions the first coefficient wakes, falls asleep when the second wakes, and wakes again with "
             "the other sign."
         ),
-        check="diagonal:figure_8",
+        check="diagonal_flows:figure_8",
     ),
     Claim(
         id="agf.lemma-d-1",
