@@ -237,6 +237,10 @@ CLAIMS: tuple[Claim, ...] = (
         statement=(
             "AGF in linear networks is greedy low-rank learning: its levels are those of the best β of each rank."
         ),
+        corrected=(
+            "The same for a generic Σ_xx. Where Σ_xx commutes, each stage keeps the mode of largest σ, which need not be "
+            "the best of its rank."
+        ),
         check="linear:greedy_low_rank",
     ),
     Claim(
@@ -267,8 +271,11 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="agf.equation-57",
         title="Levels of in-context regression",
-        locator="Equation 57",
-        statement="ℓ^(k) = ½(Σ λ_i − Σ_{h≤k} Nλ_h²/(tr Σ + (N+1)λ_h)).",
+        locator="Equations 57 and 7",
+        statement=(
+            "ℓ^(k) = ½(Σ λ_i − Σ_{h≤k} Nλ_h²/(tr Σ + (N+1)λ_h)) in eq. 57; eq. 7 prints Nλ_h in place of Nλ_h²."
+        ),
+        corrected="Eq. 57, with λ_h².",
         check="attention:levels",
     ),
     Claim(
@@ -289,8 +296,11 @@ CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="agf.lemma-f-2",
         title="The first utility in Fourier space",
-        locator="Lemma F.2, eq. 63",
-        statement="U = (2/p³) Σ_{k≠0} |x̂[k]|² û[k] v̂[k] conj(ŵ[k] x̂[k]).",
+        locator="Lemma F.2, eq. 63; Section 5",
+        statement=(
+            "U = (2/p³) Σ_{k≠0} |x̂[k]|² û[k] v̂[k] conj(ŵ[k] x̂[k]) in eq. 63; Section 5 prints it without the conjugate."
+        ),
+        corrected="Eq. 63, with the conjugate.",
         check="modular:initial_utility",
     ),
     Claim(
