@@ -98,7 +98,8 @@ CLAIMS: tuple[Claim, ...] = (
         statement="ℓ^(k) = Σ_{i>k} |x̂[ξ_i]|²/p; τ^(k) ≳ τ^(l) + √(3p^{3/2})/(η μ √2 |x̂[ξ_{k+1}]|³).",
         corrected=(
             "The levels as printed; the (k+1)-th jump comes no earlier than (1/μ − 1)·√3 p^{3/2}/(η√2|x̂[ξ_{k+1}]|³) "
-            "after the one before it, with μ the largest dormant norm there."
+            "after the one before it, with μ the largest dormant norm there. AGF's jumps after the first are right on "
+            "average, not for a single draw."
         ),
         check="modular_staircase:levels_and_times",
     ),
@@ -107,9 +108,24 @@ CLAIMS: tuple[Claim, ...] = (
         title="Stepwise Fourier decomposition",
         locator="Figure 6",
         statement=(
-            "A quadratic network learns the Fourier components of the template in decreasing order, as AGF predicts."
+            "A quadratic network learns the Fourier components of the template in decreasing order, as AGF predicts; "
+            "its neurons group by frequency and distribute their phases."
+        ),
+        corrected=(
+            "The order, the levels, the first jump and the groups of neurons as printed. AGF's later jumps are right on "
+            "average, not for a single draw."
         ),
         check="modular_staircase:figure_6",
+    ),
+    Claim(
+        id="agf.section-5-summands",
+        title="Several summands with a higher power",
+        locator="Section 5, extensions",
+        statement=(
+            "Using a higher-degree activation function σ(x) = x^k, the arguments for utility maximization should carry "
+            "over, while the cost minimization step might be more subtle."
+        ),
+        check="summands:several_summands",
     ),
     Claim(
         id="agf.figure-7",

@@ -1,6 +1,5 @@
 """Gradient flow and AGF of modular addition, reduced to plain data for the checks of Section 5."""
 
-import itertools
 from typing import Any
 
 import numpy as np
@@ -44,7 +43,7 @@ def run_case(
         task.problem, theta, times, solver="lsoda", rtol=1e-6, loss_below=0.02 * float(law.levels[-2])
     )
     measured = np.array([agf.lemmas.crossing(run.times, run.loss, middle) for middle in middles])
-    plateaus = [_flattest(run, *pair) for pair in itertools.pairwise([*measured, run.times[-1]])]
+    plateaus = [_flattest(run, jump, level) for jump, level in zip(measured, law.levels[1:-1], strict=False)]
     data = {
         "seed": seed,
         "first norm": float(norms.max()),
@@ -58,24 +57,24 @@ def run_case(
         "last loss": float(run.loss[-1] / law.levels[0]),
         **_neurons(task, run.params[-1], law.frequencies),
     }
-    return data | ({"curves": _curves(task, law, steps, run, measured, plateaus)} if curves else {})
+    return data | ({"curves": _curves(task, steps, run, plateaus)} if curves else {})
 
 
-def _flattest(run: Any, start: float, end: float) -> int | None:
-    """Return the index between two times at which the loss changes least per e-fold of time."""
-    inside = np.flatnonzero((run.times > start) & (run.times <= end))
+def _flattest(run: Any, start: float, level: float) -> int | None:
+    """Return the index after a time at which the loss changes least per e-fold of time, within 5 % of a level."""
+    inside = np.flatnonzero((run.times > start) & (np.abs(run.loss - level) < 0.05 * level))
     if len(inside) < 3:
         return None
     slope = np.abs(np.diff(run.loss[inside]) / np.diff(np.log(run.times[inside])))
     return int(inside[int(slope.argmin())])
 
 
-def _power(task: agf.Template, run: Any) -> tuple[list[int], np.ndarray]:
+def _power(task: agf.Template, path: np.ndarray) -> tuple[list[int], np.ndarray]:
     """Return the frequencies of the template and their shares in the outputs over time, (n, frequencies)."""
     size = np.abs(np.fft.fft(task.template))
     wanted = [k for k in range(1, (task.M + 1) // 2) if size[k] > 1e-9 * size.max()]
     shares = []
-    for params in run.params:
+    for params in path:
         spectrum = np.fft.fft(task.outputs(params), axis=1)
         # Row h of the outputs is the mean output for the sum h; its target is the template shifted by h.
         target = np.fft.fft(task.orbit, axis=1)
@@ -86,7 +85,7 @@ def _power(task: agf.Template, run: Any) -> tuple[list[int], np.ndarray]:
 
 def _order(task: agf.Template, run: Any) -> list[int]:
     """Return the frequencies in the order in which gradient flow learns half of them; those never learned are absent."""
-    wanted, shares = _power(task, run)
+    wanted, shares = _power(task, run.params)
     times = [agf.lemmas.crossing(run.times, -shares[:, i], -0.5) for i in range(len(wanted))]
     return [wanted[i] for i in np.argsort(times) if np.isfinite(times[i])]
 
@@ -129,15 +128,15 @@ def _neurons(task: agf.Template, theta: np.ndarray, frequencies: tuple[int, ...]
     }
 
 
-def _curves(task: agf.Template, law: Any, steps: Any, run: Any, jumps: np.ndarray, plateaus: Any) -> dict[str, Any]:
+def _curves(task: agf.Template, steps: Any, run: Any, plateaus: list[int | None]) -> dict[str, Any]:
     """Return what the figures draw: thinned losses and shares, outputs on the plateaus, weights at the end."""
     keep = np.unique(np.linspace(1, len(run.times) - 1, 160).astype(int))
-    wanted, shares = _power(task, run)
-    ours = _power(task, type("Path", (), {"params": steps.parameters}))[1]
+    wanted, shares = _power(task, run.params)
+    ours = _power(task, steps.parameters)[1]
     at = np.searchsorted(steps.jump_times, run.times[keep], side="right")
     a, b = 1, 2
     outputs = {}
-    for i in [i for i in plateaus if i is not None]:
+    for i in [*(i for i in plateaus if i is not None), len(run.times) - 1]:
         cu, cv, w = task.split(run.params[i])
         outputs[f"time {run.times[i]:.3g}"] = (cu @ task.seen[a] + cv @ task.seen[b]) ** 2 @ w
     _, _, w = task.weights(run.params[-1])

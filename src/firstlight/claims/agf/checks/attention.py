@@ -235,13 +235,6 @@ def _measure_levels(setting: Setting) -> Measurement:
 def _judge_levels(data: Mapping[str, Any]) -> list[Criterion]:
     return [
         at_most(
-            "ℓ^(k) = ½(Σλ_i − Σ_(h≤k) Nλ_h²/(tr Σ + (N+1)λ_h)), eq. 57",
-            "distance of four sampled losses, in standard errors",
-            np.abs(data["standard errors"]),
-            SAMPLING,
-            reason=_SAMPLED,
-        ),
-        at_most(
             "ℓ^(k) = tr Σ/2 − Σ_(h≤k) (Nλ_h/2)/(tr Σ + (N+1)λ_h), eq. 7",
             "distance of four sampled losses, in standard errors",
             np.abs(data["eq. 7, standard errors"]),
@@ -250,7 +243,7 @@ def _judge_levels(data: Mapping[str, Any]) -> list[Criterion]:
             reason=_SAMPLED,
         ),
         at_most(
-            "the levels are those of eq. 57, not of eq. 7",
+            "ℓ^(k) = ½(Σλ_i − Σ_(h≤k) Nλ_h²/(tr Σ + (N+1)λ_h)), eq. 57",
             "distance of four sampled losses from eq. 57, in standard errors",
             np.abs(data["standard errors"]),
             SAMPLING,
