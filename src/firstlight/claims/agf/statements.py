@@ -118,6 +118,16 @@ CLAIMS: tuple[Claim, ...] = (
         check="modular_staircase:figure_6",
     ),
     Claim(
+        id="agf.section-5-summands",
+        title="Several summands with a higher power",
+        locator="Section 5, extensions",
+        statement=(
+            "Using a higher-degree activation function σ(x) = x^k, the arguments for utility maximization should carry "
+            "over, while the cost minimization step might be more subtle."
+        ),
+        check="summands:several_summands",
+    ),
+    Claim(
         id="agf.figure-7",
         title="From a staircase to a slide in a ReLU network",
         locator="Figure 7",
