@@ -39,9 +39,7 @@ def run_case(
     norms = np.linalg.norm(theta, axis=1)
     end = 20 / (3 * law.utilities[-1] * norms.max())
     times = np.concatenate([[0.0], np.geomspace(end / 20_000, end, points)])
-    run = agf.follow(
-        task.problem, theta, times, solver="lsoda", rtol=1e-6, loss_below=0.02 * float(law.levels[-2])
-    )
+    run = agf.follow(task.problem, theta, times, solver="lsoda", rtol=1e-6, loss_below=0.02 * float(law.levels[-2]))
     measured = np.array([agf.lemmas.crossing(run.times, run.loss, middle) for middle in middles])
     plateaus = [_flattest(run, jump, level) for jump, level in zip(measured, law.levels[1:-1], strict=False)]
     data = {

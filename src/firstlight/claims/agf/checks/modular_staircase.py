@@ -139,8 +139,9 @@ def _measure_equation_9(setting: Setting) -> Measurement:
     p, size = 7, 6.0
     U = np.sqrt(2 / (27 * p**3)) * size**3
     data = {
-        "cases": {name: [{k: v for k, v in row.items() if k != "curves"} for row in rows]
-                  for name, rows in cases.items()},  # fmt: skip
+        "cases": {
+            name: [{k: v for k, v in row.items() if k != "curves"} for row in rows] for name, rows in cases.items()
+        },  # fmt: skip
         "integrators": (np.array(again) / np.array(flow) - 1).tolist(),
         "printed scale × 3U*": float(np.sqrt(3 * p**1.5) / (np.sqrt(2) * size**3) * 3 * U),
         "corrected scale × 3U*": float(np.sqrt(3) * p**1.5 / (np.sqrt(2) * size**3) * 3 * U),
