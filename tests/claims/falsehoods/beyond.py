@@ -26,4 +26,8 @@ FALSEHOODS: dict[str, dict[str, Falsehood]] = {
         "one pair fewer is enough": put("rows/0/left by one fewer", 1e-28),
         "this number leaves something": put("rows/3/left", 0.1),
     },
+    "beyond.agf-order-and-li2-energy": {
+        "another identity": put("gaps/S3", [0.5]),
+        "another order of irreps": put("heights/D5", [0.4, 0.4]),
+    },
 }

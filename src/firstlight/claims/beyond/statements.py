@@ -67,4 +67,21 @@ CLAIMS: tuple[Claim, ...] = (
         uses=("beyond.energy-maxima", "li2.theorem-3"),
         check="maxima:node_counts",
     ),
+    Claim(
+        id="beyond.agf-order-and-li2-energy",
+        title="The order of irreps under AGF against Li₂'s energies",
+        locator="beyond AGF, Section 5, and Li₂, Theorem 2",
+        statement=(
+            "For one-hot inputs on a group of order M, each local maximum of AGF's utility has U* = √(8E*/27)/M² with "
+            "E* a local maximum of Li₂'s energy. Gradient flow therefore learns irreps in the order of E*."
+        ),
+        corrected="The identity holds. The order of E* is that of the growth rates; a single draw can break it.",
+        proved=(
+            "The identity. U = ⟨w, g(u, v)⟩/M² and E = ½‖g(u, v)‖² have the same quadratic map g. At a fixed share s "
+            "of ‖(u, v)‖² the best w is along g, which leaves s√(1 − s)√(2E)/M², largest at s = 2/3."
+        ),
+        refuted_by="A converged ascent of U on one-hot inputs whose first layer breaks the identity.",
+        uses=("agf.theorem-5-1", "agf.lemma-f-2", "li2.theorem-2"),
+        check="agf_order:order_and_energy",
+    ),
 )

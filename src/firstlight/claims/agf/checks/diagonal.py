@@ -112,9 +112,7 @@ def _judge_conserved(data: Mapping[str, Any]) -> list[Criterion]:
     drift = CONSERVED * data["largest norm"]
     return [
         above("neurons wake along the flow", "largest ‖θ‖²", data["largest norm"], 1.0, form="precondition"),
-        at_most(
-            "u² − v² = 2α", "largest |u² − v² − 2α| at α = 0.1", data["printed difference"], drift, form="printed"
-        ),
+        at_most("u² − v² = 2α", "largest |u² − v² − 2α| at α = 0.1", data["printed difference"], drift, form="printed"),
         at_most(
             "u² − v² = 2α²",
             "largest |u² − v² − 2α²| over the largest ‖θ‖²",
@@ -169,7 +167,7 @@ def _judge_tanh(data: Mapping[str, Any]) -> list[Criterion]:
             "largest distance from Ū along the exact u and v, over Ū*",
             data["errors"],
             CLOSED_FORM,
-            reason="closed forms on both sides; near its limit artanh amplifies rounding by up to 1e3, the factor is 64",
+            reason="closed forms on both sides; artanh amplifies rounding by up to 1e3, the factor is 64",
         ),
     ]
 
@@ -255,8 +253,13 @@ def _judge_next(data: Mapping[str, Any]) -> list[Criterion]:
     reason = "closed forms with exponents up to 2η < 37, whose rounding is amplified by at most 1e3; the factor is 64"
     return [
         at_most("S(τ + Δτ) = 1", "largest |S − 1|", data["S"], CLOSED_FORM, reason=reason),
-        at_most("the neuron then has norm one", "largest |‖θ‖² − 1|", data["norm"], CLOSED_FORM * 1e3, reason=reason
-                + "; cosh of an angle up to 37 amplifies by as much again"),  # fmt: skip
+        at_most(
+            "the neuron then has norm one",
+            "largest |‖θ‖² − 1|",
+            data["norm"],
+            CLOSED_FORM * 1e3,
+            reason=reason + "; cosh of an angle up to 37 amplifies by as much again",
+        ),
         equals(
             "the smallest Δτ is the next jump",
             "draws in which that neuron of three has the largest S",

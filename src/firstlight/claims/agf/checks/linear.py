@@ -257,7 +257,9 @@ def _measure_commuting(setting: Setting) -> Measurement:
     alphas = setting.choose(quick=(1e-8, 1e-16), paper=(1e-8, 1e-16, 1e-32, 1e-64))
     predicted = network.conjecture()
     middles = (predicted.levels[1:] + predicted.levels[:-1]) / 2
-    times = np.concatenate([[0.0], np.geomspace(0.1 / sigma[0], 1.4 / sigma[-1], setting.choose(quick=1200, paper=4000))])
+    times = np.concatenate(
+        [[0.0], np.geomspace(0.1 / sigma[0], 1.4 / sigma[-1], setting.choose(quick=1200, paper=4000))]
+    )
     draws = []
     for seed in seeds:
         errors = []
