@@ -15,6 +15,7 @@ CLAIMS: tuple[Claim, ...] = (
         title="When a neuron reaches norm one",
         locator="Equation 3 (and 16)",
         statement="τ_i is when S_i = ∫κU dt reaches c_i/η; c_i = −log‖θ_i‖ (κ = 2), (‖θ_i‖^{2−κ} − 1)/(κ − 2) (κ > 2).",
+        uses=("agf.equation-2",),
         check="jumps:jump_time",
     ),
     Claim(
@@ -22,6 +23,10 @@ CLAIMS: tuple[Claim, ...] = (
         title="Alternating gradient flows",
         locator="Algorithm 1",
         statement="Alternating utility maximisation and cost minimisation gives the jumps and levels of gradient flow.",
+        uses=(
+            "agf.equation-2",
+            "agf.equation-3",
+        ),
         check="jumps:the_algorithm",
     ),
     Claim(
@@ -31,13 +36,27 @@ CLAIMS: tuple[Claim, ...] = (
         statement=(
             "As α → 0 the sequence (β, t) of AGF tends to that of Pesme and Flammarion, the limit of gradient flow."
         ),
+        uses=(
+            "agf.algorithm-1",
+            "agf.theorem-c-4",
+            "agf.corollary-c-5",
+        ),
         check="diagonal_flows:same_as_pesme_flammarion",
     ),
     Claim(
         id="agf.figure-3",
         title="AGF = GF as α → 0 in diagonal linear networks",
         locator="Figure 3",
-        statement="Loss curves of gradient flow for α from 0.99 to 1e-16 approach the staircase of AGF.",
+        statement="Loss curves of gradient flow approach the staircase of AGF as α → 0.",
+        uses=("agf.theorem-3-1",),
+        paper_setting={
+            "start": "u = √2 α, v = 0",
+            "time": "t/(−log α)",
+            "dimension": None,
+            "samples": None,
+            "alphas": None,
+            "seeds": None,
+        },
         check="diagonal_flows:figure_3",
     ),
     Claim(
@@ -51,20 +70,49 @@ CLAIMS: tuple[Claim, ...] = (
             "Modes wake in the order of the singular values σ of what is left of Σ_yx. Where Σ_xx commutes, the levels "
             "are the sums of the μ not yet learned, which are the printed ones only if σ and μ order the modes alike."
         ),
+        uses=(
+            "agf.lemma-d-1",
+            "agf.algorithm-3",
+            "agf.equation-22",
+        ),
         check="linear:conjecture",
     ),
     Claim(
         id="agf.figure-4",
         title="Stepwise singular value decomposition",
         locator="Figure 4",
-        statement="For c = H = d = 10 and eigenvalues i⁻² Conjecture 4.1 predicts the singular values of AW.",
+        statement="On Gaussian inputs of power-law covariance Conjecture 4.1 predicts the singular values of AW well.",
+        uses=("agf.conjecture-4-1",),
+        paper_setting={
+            "inputs": "Gaussian, power-law covariance",
+            "target": "y = Bx, B random",
+            "panels": ("commuting", "not commuting"),
+            "size": None,
+            "alphas": None,
+            "seeds": None,
+        },
         check="linear:figure_4",
     ),
     Claim(
         id="agf.figure-5",
         title="Stepwise principal component regression",
         locator="Figure 5",
-        statement="Five rank-one heads learn the principal components one by one, at the times and magnitudes of AGF.",
+        statement="Rank-one heads learn the principal components one by one, at the times and magnitudes of AGF.",
+        uses=(
+            "agf.algorithm-1",
+            "agf.lemma-e-1",
+            "agf.equation-57",
+            "agf.equation-58",
+        ),
+        paper_setting={
+            "start": "V, Q, K ~ N(0, α)",
+            "rank": 1,
+            "dimension": None,
+            "context": None,
+            "heads": None,
+            "alpha": None,
+            "seeds": None,
+        },
         check="attention:figure_5",
     ),
     Claim(
@@ -78,6 +126,7 @@ CLAIMS: tuple[Claim, ...] = (
         corrected=(
             "These are the global maximisers. Every k with x̂[k] ≠ 0 is a local maximum, of height √(2/27p³)|x̂[k]|³."
         ),
+        uses=("agf.lemma-f-2",),
         check="modular:maxima",
     ),
     Claim(
@@ -89,6 +138,13 @@ CLAIMS: tuple[Claim, ...] = (
             "U = (2/p³) Σ_{k≠0,±ξ} |x̂[k]|² û[ξ] v̂[ξ] ŵ[ξ] x̂[k]."
         ),
         corrected="The bound as printed; the utility left is (2/p³) Σ_{k≠0,±ξ} |x̂[k]|² û[k] v̂[k] conj(ŵ[k] x̂[k]).",
+        uses=(
+            "agf.theorem-5-1",
+            "agf.lemma-f-6",
+            "agf.lemma-f-8",
+            "agf.theorem-f-9",
+            "agf.theorem-f-5",
+        ),
         check="modular:tight_bound",
     ),
     Claim(
@@ -101,6 +157,11 @@ CLAIMS: tuple[Claim, ...] = (
             "after the one before it, with μ the largest dormant norm there. AGF's jumps after the first are right on "
             "average, not for a single draw."
         ),
+        uses=(
+            "agf.theorem-5-1",
+            "agf.theorem-5-2",
+            "agf.equation-17",
+        ),
         check="modular_staircase:levels_and_times",
     ),
     Claim(
@@ -112,9 +173,14 @@ CLAIMS: tuple[Claim, ...] = (
             "its neurons group by frequency and distribute their phases."
         ),
         corrected=(
-            "The order, the levels, the first jump and the groups of neurons as printed. AGF's later jumps are right on "
-            "average, not for a single draw."
+            "The order, the levels, the first jump and the groups of neurons as printed. AGF's later jumps are right "
+            "on average, not for a single draw."
         ),
+        uses=(
+            "agf.equation-9",
+            "agf.algorithm-1",
+        ),
+        paper_setting={"p": 20, "H": 18, "template": {"1": 10.0, "3": 5.0, "5": 2.5}, "alpha": None, "seeds": None},
         check="modular_staircase:figure_6",
     ),
     Claim(
@@ -125,6 +191,11 @@ CLAIMS: tuple[Claim, ...] = (
             "Using a higher-degree activation function σ(x) = x^k, the arguments for utility maximization should carry "
             "over, while the cost minimization step might be more subtle."
         ),
+        uses=(
+            "agf.lemma-f-2",
+            "agf.theorem-5-1",
+        ),
+        verbatim=True,
         check="summands:several_summands",
     ),
     Claim(
@@ -134,6 +205,9 @@ CLAIMS: tuple[Claim, ...] = (
         statement=(
             "On CIFAR-10 AGF tracks the jumps of narrow ReLU networks; as the width grows, the loss becomes a slide."
         ),
+        uses=("agf.algorithm-1",),
+        paper_setting={"data": "subset of CIFAR-10", "widths": None, "alpha": None, "rows": None, "seeds": None},
+        needs=("cifar10_subset",),
         check="images:staircase_to_slide",
     ),
     Claim(
@@ -141,6 +215,7 @@ CLAIMS: tuple[Claim, ...] = (
         title="The normalised utility follows a Riccati equation",
         locator="Equation 14",
         statement="dŪ/dt = ηκ²‖θ‖^{κ−2}(‖∇Ū‖²/κ² − Ū²).",
+        uses=("agf.equation-2",),
         check="dormant:riccati",
     ),
     Claim(
@@ -149,6 +224,7 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Equation 17",
         statement="τ ≥ −log‖θ₀‖/(2U*) for κ = 2 and ‖θ₀‖^{2−κ}/(κ(κ−2)U*) for κ > 2.",
         corrected="τ ≥ −log‖θ₀‖/(2ηU*) for κ = 2 and (‖θ₀‖^{2−κ} − 1)/(κ(κ−2)ηU*) for κ > 2.",
+        uses=("agf.equation-3",),
         check="jumps:lower_bound",
     ),
     Claim(
@@ -163,6 +239,7 @@ CLAIMS: tuple[Claim, ...] = (
         title="Scaling symmetry in the initialisation",
         locator="Theorem B.2",
         statement="If f(t) solves eq. 2 from θ₀, then αf(α^{κ−2}t) solves it from αθ₀.",
+        uses=("agf.equation-2",),
         check="alignment:scaling_symmetry",
     ),
     Claim(
@@ -173,6 +250,10 @@ CLAIMS: tuple[Claim, ...] = (
             "γ(α) = c_κ(α)/α^{κ−2} tends to ∞ for κ = 2 and to 1 for κ > 2, so alignment is instantaneous iff κ = 2."
         ),
         corrected="γ(α) = c_κ(α)·α^{κ−2}, a product, tends to ∞ for κ = 2 and to 1/(κ − 2) for κ > 2.",
+        uses=(
+            "agf.equation-3",
+            "agf.theorem-b-2",
+        ),
         check="alignment:instantaneous_alignment",
     ),
     Claim(
@@ -180,6 +261,10 @@ CLAIMS: tuple[Claim, ...] = (
         title="A rate per neuron makes directions independent of norms",
         locator="Equation 23, Section B.5",
         statement="With η_i = ‖θ_i‖^{2−κ}η the directional dynamics of any κ are those of κ = 2.",
+        uses=(
+            "agf.equation-2",
+            "agf.equation-22",
+        ),
         check="alignment:adaptive_rate",
     ),
     Claim(
@@ -202,6 +287,10 @@ CLAIMS: tuple[Claim, ...] = (
         title="The normalised utility is a hyperbolic tangent",
         locator="Lemma C.3, eq. 28",
         statement="Ū(τ + t) = Ū* tanh(δ + 4ηŪ*t) with δ = artanh(Ū(τ)/Ū*).",
+        uses=(
+            "agf.equation-14",
+            "agf.lemma-c-1",
+        ),
         check="diagonal:riccati_solution",
     ),
     Claim(
@@ -209,6 +298,11 @@ CLAIMS: tuple[Claim, ...] = (
         title="Accumulated utility in closed form",
         locator="Theorem C.4, eq. 31 and 32 (and 4)",
         statement="S(τ+t) = (1/2η) log cosh(2η(2U*t + (ζ/2η) arcosh e^{2ηS(τ)})), and ρ flips only where S = 0.",
+        uses=(
+            "agf.lemma-c-1",
+            "agf.lemma-c-2",
+            "agf.lemma-c-3",
+        ),
         check="diagonal:accumulated_utility",
     ),
     Claim(
@@ -216,6 +310,7 @@ CLAIMS: tuple[Claim, ...] = (
         title="The next jump in closed form",
         locator="Corollary C.5, eq. 37",
         statement="Δτ_i = (arcosh e^{2η} − ζ_i arcosh e^{2ηS_i})/(2η·2U_i*), the smallest of which is the next jump.",
+        uses=("agf.theorem-c-4",),
         check="diagonal:next_jump",
     ),
     Claim(
@@ -226,6 +321,11 @@ CLAIMS: tuple[Claim, ...] = (
             "In two dimensions the first coefficient wakes, falls asleep when the second wakes, and wakes again with "
             "the other sign."
         ),
+        uses=(
+            "agf.theorem-3-1",
+            "agf.theorem-c-4",
+        ),
+        paper_setting={"dimension": 2, "start": "v = 0", "alphas": None, "Gram matrix": None, "target": None},
         check="diagonal_flows:figure_8",
     ),
     Claim(
@@ -244,6 +344,7 @@ CLAIMS: tuple[Claim, ...] = (
         title="Jump times in the commuting case",
         locator="Equation 47",
         statement="When Σ_xx commutes with Σ_yxᵀΣ_yx, τ^(k) = 1/σ_k in units of −log α.",
+        uses=("agf.conjecture-4-1",),
         check="linear:commuting_times",
     ),
     Claim(
@@ -254,9 +355,10 @@ CLAIMS: tuple[Claim, ...] = (
             "AGF in linear networks is greedy low-rank learning: its levels are those of the best β of each rank."
         ),
         corrected=(
-            "The same for a generic Σ_xx. Where Σ_xx commutes, each stage keeps the mode of largest σ, which need not be "
-            "the best of its rank."
+            "The same for a generic Σ_xx. Where Σ_xx commutes, each stage keeps the mode of largest σ, which need not "
+            "be the best of its rank."
         ),
+        uses=("agf.lemma-d-1",),
         check="linear:greedy_low_rank",
     ),
     Claim(
@@ -267,6 +369,7 @@ CLAIMS: tuple[Claim, ...] = (
             "U = N V Qᵀ(Σ² − Σ_{h<k} λ_h² v_h v_hᵀ)K, largest at ±1/√3, ±v_k/√3, ±v_k/√3 with Nλ_k²/(3√3), and with "
             "no other local maxima."
         ),
+        uses=("agf.equation-53",),
         check="attention:utility",
     ),
     Claim(
@@ -282,6 +385,7 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Lemma E.2, eq. 54",
         statement="L(Θ_A) = Σ_h L(θ_h) for heads aligned with different eigenvectors.",
         corrected="L(Θ_A) − L(0) = Σ_h (L(θ_h) − L(0)).",
+        uses=("agf.lemma-e-1",),
         check="attention:decoupled_losses",
     ),
     Claim(
@@ -292,6 +396,10 @@ CLAIMS: tuple[Claim, ...] = (
             "ℓ^(k) = ½(Σ λ_i − Σ_{h≤k} Nλ_h²/(tr Σ + (N+1)λ_h)) in eq. 57; eq. 7 prints Nλ_h in place of Nλ_h²."
         ),
         corrected="Eq. 57, with λ_h².",
+        uses=(
+            "agf.lemma-e-2",
+            "agf.equation-53",
+        ),
         check="attention:levels",
     ),
     Claim(
@@ -300,6 +408,10 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Equation 58 (and 7)",
         statement="τ^(k) − τ^(l) ≥ √3/(N λ_k² μ_l) with μ_l = max_i ‖θ_i(τ^(l))‖, for any l < k.",
         corrected="τ^(k) − τ^(k−1) ≥ √3 (1/μ − 1)/(η N λ_k²) with μ the largest dormant norm at τ^(k−1).",
+        uses=(
+            "agf.lemma-e-1",
+            "agf.equation-17",
+        ),
         check="attention:bound",
     ),
     Claim(
@@ -317,6 +429,7 @@ CLAIMS: tuple[Claim, ...] = (
             "U = (2/p³) Σ_{k≠0} |x̂[k]|² û[k] v̂[k] conj(ŵ[k] x̂[k]) in eq. 63; Section 5 prints it without the conjugate."
         ),
         corrected="Eq. 63, with the conjugate.",
+        uses=("agf.lemma-f-1",),
         check="modular:initial_utility",
     ),
     Claim(
@@ -331,6 +444,7 @@ CLAIMS: tuple[Claim, ...] = (
         title="The cost of neurons aligned to one harmonic",
         locator="Lemma F.6, eq. 80",
         statement="𝓒(Θ) is the double sum of eq. 80 over amplitudes and phases, for p odd.",
+        uses=("agf.lemma-f-2",),
         check="modular:aligned_cost",
     ),
     Claim(
@@ -338,6 +452,7 @@ CLAIMS: tuple[Claim, ...] = (
         title="What the network computes after one group",
         locator="Lemma F.8, eq. 90",
         statement="f(a·x, b·x) = (2|x̂[ξ]|/p)(a+b)·χ_ξ.",
+        uses=("agf.lemma-f-6",),
         check="modular:learned_function",
     ),
     Claim(
@@ -346,6 +461,10 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Theorem F.9, eq. 93",
         statement="U(θ; r) = (2/p³) Σ_{k≠0,±ξ} |x̂[k]|² û[ξ] v̂[ξ] conj(ŵ[ξ] x̂[ξ]).",
         corrected="U(θ; r) = (2/p³) Σ_{k≠0,±ξ} |x̂[k]|² û[k] v̂[k] conj(ŵ[k] x̂[k]).",
+        uses=(
+            "agf.lemma-f-2",
+            "agf.lemma-f-8",
+        ),
         check="modular:updated_utility",
     ),
 )

@@ -76,13 +76,17 @@ def _power(task: agf.Template, path: np.ndarray) -> tuple[list[int], np.ndarray]
         spectrum = np.fft.fft(task.outputs(params), axis=1)
         # Row h of the outputs is the mean output for the sum h; its target is the template shifted by h.
         target = np.fft.fft(task.orbit, axis=1)
-        shares.append([float(np.vdot(target[:, k], spectrum[:, k]).real / np.vdot(target[:, k], target[:, k]).real)
-                       for k in wanted])  # fmt: skip
+        shares.append(
+            [
+                float(np.vdot(target[:, k], spectrum[:, k]).real / np.vdot(target[:, k], target[:, k]).real)
+                for k in wanted
+            ]
+        )
     return wanted, np.array(shares)
 
 
 def _order(task: agf.Template, run: Any) -> list[int]:
-    """Return the frequencies in the order in which gradient flow learns half of them; those never learned are absent."""
+    """Return the frequencies in the order in which gradient flow learns half of them; others are absent."""
     wanted, shares = _power(task, run.params)
     times = [agf.lemmas.crossing(run.times, -shares[:, i], -0.5) for i in range(len(wanted))]
     return [wanted[i] for i in np.argsort(times) if np.isfinite(times[i])]

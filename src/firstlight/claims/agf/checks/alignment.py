@@ -68,8 +68,10 @@ def _measure_alignment(setting: Setting) -> Measurement:
 def _judge_alignment(data: Mapping[str, Any]) -> list[Criterion]:
     alphas, waits, products = data["alphas"], data["waits"], data["products"]
     last, before = alphas[-1], alphas[-2]
-    spread = [wait * gamma / (waits["κ = 2"][0] * products["κ = 2"][0]) - 1
-              for wait, gamma in zip(waits["κ = 2"], products["κ = 2"], strict=True)]  # fmt: skip
+    spread = [
+        wait * gamma / (waits["κ = 2"][0] * products["κ = 2"][0]) - 1
+        for wait, gamma in zip(waits["κ = 2"], products["κ = 2"], strict=True)
+    ]
     rows = [
         within(
             "γ(α) = −log α → ∞ for κ = 2",

@@ -390,8 +390,9 @@ def _bounds(task: agf.InContext, run: Any, jumps: np.ndarray) -> np.ndarray:
 def _judge_figure_5(data: Mapping[str, Any]) -> list[Criterion]:
     draws, levels = data["draws"], np.array(data["levels"])
     seeds = [row["seed"] for row in draws]
-    errors = [np.array(row["jumps of AGF"], float) / np.array(row["jumps of gradient flow"], float) - 1
-              for row in draws]  # fmt: skip
+    errors = [
+        np.array(row["jumps of AGF"], float) / np.array(row["jumps of gradient flow"], float) - 1 for row in draws
+    ]
     neglected = NEGLECTED * max(row["first norm"] for row in draws)
     reason = f"AGF neglects O(‖θ₀‖) of a jump time; the largest first norm is {neglected / NEGLECTED:.2g}, the factor 8"
     drop = levels[0] - levels[-1]

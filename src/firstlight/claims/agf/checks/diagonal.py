@@ -167,7 +167,7 @@ def _judge_tanh(data: Mapping[str, Any]) -> list[Criterion]:
             "largest distance from Ū along the exact u and v, over Ū*",
             data["errors"],
             CLOSED_FORM,
-            reason="closed forms on both sides; near its limit artanh amplifies rounding by up to 1e3, the factor is 64",
+            reason="closed forms on both sides; artanh amplifies rounding by up to 1e3, the factor is 64",
         ),
     ]
 
@@ -259,7 +259,7 @@ def _judge_next(data: Mapping[str, Any]) -> list[Criterion]:
             data["norm"],
             CLOSED_FORM * 1e3,
             reason=reason + "; cosh of an angle up to 37 amplifies by as much again",
-        ),  # fmt: skip
+        ),
         equals(
             "the smallest Δτ is the next jump",
             "draws in which that neuron of three has the largest S",

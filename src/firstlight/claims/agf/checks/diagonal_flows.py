@@ -48,7 +48,7 @@ def _judge_limit(data: Mapping[str, Any]) -> list[Criterion]:
     return [
         above(
             "problems with fewer samples than weights occur", "problems", data["fewer samples"], 0, form="precondition"
-        ),  # fmt: skip
+        ),
         above("returns to dormancy occur", "returns", data["returns"], 0, form="precondition"),
         equals(
             "β_AGF → β_PF",
@@ -98,7 +98,13 @@ def _measure_figure_3(setting: Setting) -> Measurement:
         if shown is None:
             wide = {a: agf.diagonal_flow(X, y, a, times) for a in (0.99, 0.9, 0.5, 0.1)} | runs
             shown = _loss_curves(wide, agf.predict_diagonal(X, y, alphas[-1]), alphas[-1], end)
-    used = {"start": "u = √2 α, v = 0", "time": "t/(−log α)", "dimension": 5, "samples": 20, "alphas": alphas}
+    used: dict[str, Any] = {
+        "start": "u = √2 α, v = 0",
+        "time": "t/(−log α)",
+        "dimension": 5,
+        "samples": 20,
+        "alphas": alphas,
+    }
     return Measurement(
         {"alphas": alphas, "draws": draws}, used | {"seeds": len(seeds)}, seeds, (shown,) if shown else ()
     )
@@ -210,8 +216,8 @@ def _measure_figure_8(setting: Setting) -> Measurement:
     }
     used = {"dimension": 2, "start": "v = 0", "alphas": alphas, "Gram matrix": X.T @ X / 2, "target": [-0.2, 2.0]}
     note = (
-        "The start u = √(2α) of the caption is u = √2 α in Section 3, which is used. Eigenvalues 1 and 25 rotated by 150° "
-        "have no return to dormancy; the Gram matrix used is that of their Cholesky factor."
+        "The start u = √(2α) of the caption is u = √2 α in Section 3, which is used. Eigenvalues 1 and 25 rotated by "
+        "150° have no return to dormancy; the Gram matrix used is that of their Cholesky factor."
     )
     return Measurement(data, used, (), (_asleep_and_awake(runs, limit, end),), note)
 

@@ -24,9 +24,9 @@ _CLEAN = {1: 6.0, 3: 3.0}
 _FIGURE_6 = {1: 10.0, 3: 5.0, 5: 2.5}
 
 _WHY = (
-    "Two independent integrators agree on gradient flow, so that the error of later jumps is AGF's. Neurons that nearly "
-    "wake in the first cascade decide the second jump, and the loss of two active neurons has no minimum: its infimum is "
-    "at infinite norm, where the flow arrives slowly while dormant neurons go on."
+    "Two independent integrators agree on gradient flow, so that the error of later jumps is AGF's. Neurons that "
+    "nearly wake in the first cascade decide the second jump. The loss of two active neurons has no minimum: its "
+    "infimum is at infinite norm, where the flow arrives slowly while dormant neurons go on."
 )
 
 
@@ -141,7 +141,7 @@ def _measure_equation_9(setting: Setting) -> Measurement:
     data = {
         "cases": {
             name: [{k: v for k, v in row.items() if k != "curves"} for row in rows] for name, rows in cases.items()
-        },  # fmt: skip
+        },
         "integrators": (np.array(again) / np.array(flow) - 1).tolist(),
         "printed scale × 3U*": float(np.sqrt(3 * p**1.5) / (np.sqrt(2) * size**3) * 3 * U),
         "corrected scale × 3U*": float(np.sqrt(3) * p**1.5 / (np.sqrt(2) * size**3) * 3 * U),

@@ -77,6 +77,7 @@ def _judge(data: Mapping[str, Any]) -> list[Criterion]:
             "draws in which it does",
             sum(label == best for label in data["learned first"]),
             len(data["learned first"]),
+            form="printed",
             seeds=data["seeds"],
         ),
     ]
