@@ -291,7 +291,8 @@ CLAIMS: tuple[Claim, ...] = (
         title="Ripples of Σ r_kkk in training",
         locator="Figure 4, top right; Appendix B, Ripple effects",
         statement=(
-            "Σ r_kkk converges towards (d − 1)/2d with ripple effects, which the gradient dynamics of eq. (12) captures."
+            "Σ r_kkk converges towards (d − 1)/2d with ripple effects, which the gradient dynamics of eq. (12) "
+            "captures."
         ),
         corrected=(
             "Under Adam Σ r_kkk converges with ripples that die out. Gradient descent with small steps, which eq. (12) "

@@ -45,8 +45,7 @@ def train(
     shape = flow.Schedule(shape=schedule)
     rule = flow.Optimizer(name=optimizer, learning_rate=rate, weight_decay=decay, schedule=shape)
     lanes = [
-        flow.Lane(seed, make(jax.random.key(seed)), task.split(fraction=fraction, seed=seed), rule)
-        for seed in seeds
+        flow.Lane(seed, make(jax.random.key(seed)), task.split(fraction=fraction, seed=seed), rule) for seed in seeds
     ]
     return flow.train_lanes(
         lanes,

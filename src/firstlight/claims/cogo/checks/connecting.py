@@ -105,7 +105,10 @@ def _judge(data: Mapping[str, Any]) -> list[Criterion]:
         ),
         within("the path ends at z′", "‖z‖² at the end over that of z′", data["end"], 1, SAME_NORM, reason=reason),
         at_least(
-            "L2 regularisation prefers z′ on the path", "least ‖z‖² over that of z′", data["least"], 1 - SAME_NORM,
+            "L2 regularisation prefers z′ on the path",
+            "least ‖z‖² over that of z′",
+            data["least"],
+            1 - SAME_NORM,
             reason=reason,
         ),
         above(

@@ -53,7 +53,14 @@ def _judge_six(data: Mapping[str, Any]) -> list[Criterion]:
         ),
         zero_loss("z_F6 with ξ of modulus 2^{−1/3} has zero loss", "largest loss", data["loss"], "corrected"),
         zero_potential("and satisfies eq. (4)", "largest residual of eq. (4)", data["residual"], "corrected"),
-        within("ord(z_F6) = 3(d − 1) for odd d", "order − 3(d − 1)", data["order − 3(d − 1)"], 0, 0, reason="nodes are counted"),
+        within(
+            "ord(z_F6) = 3(d − 1) for odd d",
+            "order − 3(d − 1)",
+            data["order − 3(d − 1)"],
+            0,
+            0,
+            reason="nodes are counted",
+        ),
     ]
 
 
@@ -80,9 +87,7 @@ def _measure_four(setting: Setting) -> Measurement:
         group = parse(name)
         four = craft(group, "F4", seed=seeds[0])
         left, pairs = residuals(four), group.order - 1 - len(four.frequencies.real)
-        repaired = [
-            table_loss(*craft(group, kind, seed=seeds[0]).weights, group) for kind in ("F4+repair", "F4+F6")
-        ]
+        repaired = [table_loss(*craft(group, kind, seed=seeds[0]).weights, group) for kind in ("F4+repair", "F4+F6")]
         row = (
             _factor_error(group),
             left.R_plus,

@@ -101,9 +101,7 @@ def _moved_by_weights(solution: Solution, velocity: Velocity) -> Sequence[np.nda
     return forward(solution, Solution.from_weights(velocity[0], velocity[1], solution.group).z)
 
 
-def _difference_error(
-    solution: Solution, velocity: Velocity, measured: Sequence[np.ndarray], h: float = 1e-3
-) -> float:
+def _difference_error(solution: Solution, velocity: Velocity, measured: Sequence[np.ndarray], h: float = 1e-3) -> float:
     """Compare (r(W + hẆ) − r(W − hẆ))/2h − h² r(Ẇ) with the derivative along Ẇ, relative to max |r|/h."""
     (W, V), (dW, dV) = solution.weights, velocity
     at = lambda W, V: potentials(Solution.from_weights(W, V, solution.group))  # noqa: E731
@@ -156,7 +154,8 @@ def _measure_decoupling(setting: Setting) -> Measurement:
 
 def _minimum(linear: float, quadratic: float) -> float:
     """Return the real r at which linear · r + quadratic · r² is least."""
-    return float(minimize_scalar(lambda r: linear * r + quadratic * r**2, bracket=(-1.0, 1.0)).x)
+    least: Any = minimize_scalar(lambda r: linear * r + quadratic * r**2, bracket=(-1.0, 1.0))
+    return float(least.x)
 
 
 def _judge_decoupling(data: Mapping[str, Any]) -> list[Criterion]:
@@ -183,7 +182,7 @@ def _judge_decoupling(data: Mapping[str, Any]) -> list[Criterion]:
             ),
         ]
     goal, decay = data["1/2d"], data["pure decay"]
-    exact = {"tolerance": 1e-6, "reason": "a minimum is found to the root of rounding, 1.5e-8; the factor is 64"}
+    exact, reason = 1e-6, "a minimum is found to the root of rounding, 1.5e-8; the factor is 64"
     return [
         *rows,
         within(
@@ -191,16 +190,18 @@ def _judge_decoupling(data: Mapping[str, Any]) -> list[Criterion]:
             "r_kkk of its minimum over 1/2d",
             data["minimum"]["printed"] / goal,
             1,
+            exact,
+            reason=reason,
             form="printed",
-            **exact,
         ),
         within(
             "ℓ̃_k = −4 r_kkk + 4d Σ|r|² is the loss",
             "r_kkk of its minimum over 1/2d",
             data["minimum"]["eq. (3)"] / goal,
             1,
+            exact,
+            reason=reason,
             form="corrected",
-            **exact,
         ),
         above(
             "with the potentials of the other two terms JJ* does not become diagonal",
@@ -224,7 +225,7 @@ RIPPLE_ENERGY = 1e-9
 def _measure_ripples(setting: Setting) -> Measurement:
     """Integrate eq. (12): its conserved energy, period and swings; differentiate the decoupled curve of r_kkk."""
     turns = setting.choose(quick=4, paper=40)
-    drift, swings, kept = [], [], []
+    drift, swings, ratios = [], [], []
     for alpha, c0 in ((0.75, 0.1), (1.0, 0.5), (2.0, 1.3)):
         rest, cycle = c0 / (2 * alpha - 1), 2 * np.pi / c0**0.5
         time = np.linspace(0, turns * cycle, 200 * turns + 1)
@@ -233,7 +234,7 @@ def _measure_ripples(setting: Setting) -> Measurement:
         small = ripple(rest * (1 + SWING), 0.0, alpha=alpha, c0=c0, time=time)
         swing = (small.r / rest - 1) / SWING
         swings.append(np.abs(swing - np.cos(c0**0.5 * time)).max())
-        kept.append(np.ptp(swing[-200:]) / np.ptp(swing[:200]))
+        ratios.append(np.ptp(swing[-200:]) / np.ptp(swing[:200]))
     d, time = 23, np.linspace(0, 0.3, 61)
     h = 1e-30
     curves = {"(1 − e^(−t))/2d": lambda t: (1 - np.exp(-t)) / (2 * d), "(1 − e^(−2dt))/2d": _decoupled(d)}
@@ -249,7 +250,7 @@ def _measure_ripples(setting: Setting) -> Measurement:
         caption="α = 1, c₀ = 0.1, from r = 0.3, κ = 0.",
         horizontal={"r = c₀/(2α − 1)": 0.1},
     )
-    data = {"drift": drift, "swings off cos √c₀t": swings, "last over first swing": kept, "misses": misses}
+    data = {"drift": drift, "swings off cos √c₀t": swings, "last over first swing": ratios, "misses": misses}
     return Measurement(data, {"turns": turns, "d": d}, figures=(shown,))
 
 
@@ -265,8 +266,8 @@ def _decoupled(d: int) -> Any:
 def _judge_ripples(data: Mapping[str, Any]) -> list[Criterion]:
     """Require the period of eq. (12), its conserved energy, and the curve that solves r′ = 1 − 2dr."""
     printed, corrected = data["misses"].values()
-    exact = {"limit": 64 * 2**-52, "reason": "rounding of 1 and of 2dr ≤ 1; the factor is 64"}
-    clause = "r_kkk(t) = {} solves r′ = 1 − 2d r, d = 23"
+    exact, reason = 64 * 2**-52, "rounding of 1 and of 2dr ≤ 1; the factor is 64"
+    clause, name = "r_kkk(t) = {} solves r′ = 1 − 2d r, d = 23", "largest |r′ − (1 − 2dr)|"
     return [
         at_most(
             "eq. (12) has complex roots for c₀ > 0: it swings with period 2π/√c₀",
@@ -275,12 +276,8 @@ def _judge_ripples(data: Mapping[str, Any]) -> list[Criterion]:
             10 * SWING,
             reason="second order in a swing of 1e-5; the factor is 10",
         ),
-        at_most(
-            clause.format("(1 − e^(−t))/2d"), "largest |r′ − (1 − 2dr)|", printed, form="printed", **exact
-        ),
-        at_most(
-            clause.format("(1 − e^(−2dt))/2d"), "largest |r′ − (1 − 2dr)|", corrected, form="corrected", **exact
-        ),
+        at_most(clause.format("(1 − e^(−t))/2d"), name, printed, exact, reason=reason, form="printed"),
+        at_most(clause.format("(1 − e^(−2dt))/2d"), name, corrected, exact, reason=reason, form="corrected"),
         below(
             "the ripples of eq. (12) stabilise",
             "last swing over first",

@@ -32,8 +32,8 @@ def _measure(setting: Setting) -> Measurement:
     norms = np.array([np.sum(np.abs(z) ** 2) for z in solutions]) / LEAST
     smallest = [z for z, norm in zip(solutions, norms, strict=True) if norm < 1.001]
     group = cyclic(setting.choose(quick=7, paper=71))
-    one = order_three(group, 1)
-    flipped = _with_signs(one)
+    base = order_three(group, 1)
+    flipped = _with_signs(base)
     half = sum((order_three(group, k) for k in range(1, (group.order + 1) // 2)), Solution.zero(group))
     terms, loss = loss_terms(half), table_loss(*half.weights, group)
     data = {
@@ -45,10 +45,10 @@ def _measure(setting: Setting) -> Measurement:
         "distance up to signs": [_distance_up_to_signs(z) for z in smallest],
         "with signs": {
             "R_c": residuals(flipped).R_c,
-            "‖z‖² − ‖z̃‖²": flipped.norm2 - one.norm2,
+            "‖z‖² − ‖z̃‖²": flipped.norm2 - base.norm2,
             "R_n": residuals(flipped).R_n,
         },
-        "z̃": {"R_n": residuals(one).R_n, "R_⊛ · 2d": residuals(one).R_conv * 2 * group.order},
+        "z̃": {"R_n": residuals(base).R_n, "R_⊛ · 2d": residuals(base).R_conv * 2 * group.order},
         "loss": loss * 2 * group.order / (group.order - 1),
         "loss not from R_⊛": abs(loss - float(terms.convolution.sum())),
     }
@@ -71,7 +71,9 @@ def _judge(data: Mapping[str, Any]) -> list[Criterion]:
             NO_SOLUTION,
             reason="the search stops at a relative change of 1e-7; a solution would end near its root, 3e-4",
         ),
-        at_most("order 3 suffices", "residual of R_c with r_kkk = 1", data["residual of order 3"], SOLVED, reason=solved),
+        at_most(
+            "order 3 suffices", "residual of R_c with r_kkk = 1", data["residual of order 3"], SOLVED, reason=solved
+        ),
         within("z̃ has the least norm", "least ‖z‖² over that of z̃", data["least norm"], 1, SOLVED, reason=solved),
         at_most(
             "all of order 3 of least norm are z̃ ∗ y",
@@ -96,7 +98,9 @@ def _judge(data: Mapping[str, Any]) -> list[Criterion]:
             abs(signs["‖z‖² − ‖z̃‖²"]),
             "corrected",
         ),
-        zero_potential("all of order 3 are in R_n", "largest |r_p0kk|, signs of b and c changed", signs["R_n"], "printed"),
+        zero_potential(
+            "all of order 3 are in R_n", "largest |r_p0kk|, signs of b and c changed", signs["R_n"], "printed"
+        ),
         zero_potential("z̃ is in R_n", "largest |r_p0kk| of z̃", data["z̃"]["R_n"]),
         within(
             "z̃ is not in R_⊛",
@@ -176,7 +180,7 @@ def _least_norm(seed: int) -> np.ndarray:
 
 
 def _flat(z: np.ndarray) -> np.ndarray:
-    return np.concatenate([z.real.ravel(), z.imag.ravel()])
+    return np.concatenate([np.real(z).ravel(), np.imag(z).ravel()])
 
 
 def _distance(z: np.ndarray) -> float:

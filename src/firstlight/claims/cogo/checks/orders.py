@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,7 @@ def sweep(setting: Setting, groups: Sequence[str], decays: Sequence[float], seed
     """
     steps = setting.choose(quick=1000, paper=10_000)
     base = {
-        "model": {"width": setting.choose(quick=64, paper=512)},
+        "model": {"width": _width(setting)},
         # The paper does not mention held-out pairs for this figure, and training on all pairs is ten times cheaper.
         "task": {"split": {"fraction": 1.0}},
         "optimizer": {"learning_rate": setting.choose(quick=0.03, paper=0.01)},
@@ -56,6 +57,20 @@ def trained(setting: Setting, groups: Sequence[str], decays: Sequence[float], se
     return [record for record in result.records if record is not None]
 
 
+def _width(setting: Setting) -> int:
+    return setting.choose(quick=64, paper=512)
+
+
+def _group(record: RunRecord) -> str:
+    """Return the group of a run of the sweep."""
+    task: Any = record.spec.task
+    return str(task.group)
+
+
+def _decay(record: RunRecord) -> float:
+    return record.spec.optimizer.weight_decay
+
+
 def orders_of(records: Sequence[RunRecord]) -> list[list[int]]:
     """Return the nodes of every frequency, network by network."""
     return [[int(n) for n in record.summary["cogo"]["orders"]] for record in records]
@@ -68,7 +83,7 @@ def _measure_decay(setting: Setting) -> Measurement:
     decays = setting.choose(quick=_QUICK_DECAYS, paper=DECAYS)
     table: dict[str, dict[str, list[list[int]]]] = {name: {} for name in groups}
     for record in trained(setting, groups, decays, seeds):
-        row = table[str(record.spec.task.group)].setdefault(f"{record.spec.optimizer.weight_decay:g}", [])
+        row = table[_group(record)].setdefault(f"{_decay(record):g}", [])
         row += orders_of([record])
     for name, rows in table.items():
         for decay in HEAVIER:
@@ -76,8 +91,7 @@ def _measure_decay(setting: Setting) -> Measurement:
                 break
             if f"{decay:g}" not in rows:
                 rows[f"{decay:g}"] = orders_of(trained(setting, (name,), (decay,), seeds))
-    width = setting.choose(quick=64, paper=512)
-    data = {"orders": table, "nodes available": {name: 2 * width / (int(name[1:]) - 1) for name in groups}}
+    data = {"orders": table, "nodes available": {name: 2 * _width(setting) / (int(name[1:]) - 1) for name in groups}}
     panels = tuple(_panel(name, rows) for name, rows in table.items())
     title, caption = "Nodes per frequency by weight decay", f"{len(seeds)} seeds each."
     used = sweep(setting, groups, decays, seeds).expand()[0]
@@ -85,7 +99,7 @@ def _measure_decay(setting: Setting) -> Measurement:
         data,
         {
             "groups": groups,
-            "width": used.model.width,
+            "width": _width(setting),
             "optimizer": used.optimizer.name,
             "learning rate": used.optimizer.learning_rate,
             "schedule": used.optimizer.schedule.shape,
@@ -183,7 +197,7 @@ def _measure_preference(setting: Setting) -> Measurement:
     lost = 0
     for record in trained(setting, groups, decays, seeds):
         (orders,) = orders_of([record])
-        row = shares[str(record.spec.task.group)].setdefault(f"{record.spec.optimizer.weight_decay:g}", [])
+        row = shares[_group(record)].setdefault(f"{_decay(record):g}", [])
         row.append(float(np.mean(np.array(orders) == 4)))
         lost += orders.count(0)
     used = sweep(setting, groups, decays, seeds).expand()[0]
@@ -198,7 +212,7 @@ def _measure_preference(setting: Setting) -> Measurement:
         {"shares of order 4": shares, "frequencies without nodes": lost},
         {
             "groups": groups,
-            "width": used.model.width,
+            "width": _width(setting),
             "optimizer": used.optimizer.name,
             "learning rate": used.optimizer.learning_rate,
             "epochs": used.steps,
@@ -229,7 +243,7 @@ def _judge_preference(data: Mapping[str, Any]) -> list[Criterion]:
             0,
         ),
     ]
-    for small, large in zip(names, names[1:], strict=False):
+    for small, large in pairwise(names):
         for decay, row in shares[small].items():
             rows.append(
                 above(
@@ -248,7 +262,7 @@ order_four_by_size = Check(_measure_preference, _judge_preference)
 
 def _t_value(x: np.ndarray, y: np.ndarray) -> float:
     """Return the slope of y against x in standard errors."""
-    fit = linregress(x, y)
+    fit: Any = linregress(x, y)
     return float(fit.slope / max(fit.stderr, 1e-3))
 
 

@@ -1,7 +1,7 @@
 """Monomial potentials along training, and their ripples (Figure 4)."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.signal import find_peaks
@@ -162,7 +162,8 @@ def _measure_ripples(setting: Setting) -> Measurement:
     limit = (d - 1) / (2 * d)
     curves: dict[str, list[np.ndarray]] = {}
     steps = {"adam": used["epochs"], "sgd": setting.choose(quick=3000, paper=10_000)}
-    for optimizer, rate in (("adam", used["learning rate"]), ("sgd", 0.1)):
+    rates: dict[Literal["adam", "sgd"], float] = {"adam": used["learning rate"], "sgd": 0.1}
+    for optimizer, rate in rates.items():
         run = train(
             setting,
             d,
@@ -209,7 +210,7 @@ def _judge_ripples(data: Mapping[str, Any]) -> list[Criterion]:
     first = [own[0] if own else 0.0 for own in data["ripples of Adam"]]
     return [
         below(
-            "ripples are told from noise",
+            "ripples stand out from noise",
             "standard deviation at the end, Adam",
             data["noise at the end"],
             PROMINENCE / 4,

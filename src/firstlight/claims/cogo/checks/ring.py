@@ -189,9 +189,7 @@ def _measure_order(setting: Setting) -> Measurement:
 def _judge_order(data: Mapping[str, Any]) -> list[Criterion]:
     """Require no violation."""
     reason = "numbers of nodes are counted"
-    rows = [
-        equals(law, "pairs that violate it", count, 0, reason=reason) for law, count in data["violations"].items()
-    ]
+    rows = [equals(law, "pairs that violate it", count, 0, reason=reason) for law, count in data["violations"].items()]
     return [*rows, equals("ord(0) = 0 and ord(1) = 1", "orders of 0 and 1", data["neutral"], [0, 1], reason=reason)]
 
 

@@ -191,7 +191,11 @@ def _judge_paths(data: Mapping[str, Any]) -> list[Criterion]:
             form="corrected",
         ),
         equals(
-            "no other combination is as frequent", "most frequent orders of a network", common, "4 6 6", form="corrected"
+            "no other combination is as frequent",
+            "most frequent orders of a network",
+            common,
+            "4 6 6",
+            form="corrected",
         ),
         above(
             "these are z_F4 and z_F6, or the second family F6′",
@@ -243,12 +247,12 @@ def _kept(lane: flow.LaneResult, census: OrderCensus) -> float:
     """Return the share of nodes, idle ones aside, whose first dominant frequency is the one they end with."""
     power = lane.arrays["real"] ** 2 + lane.arrays["imaginary"] ** 2
     shares = power / np.maximum(power.sum(1, keepdims=True), 1e-30)
-    kept = []
+    stays = []
     for i, group in enumerate(census.groups):
         for node in group.hidden_units:
             emerged = np.flatnonzero(shares[:, :, node].max(1) > DOMINANT)
-            kept.append(len(emerged) > 0 and int(shares[emerged[0], :, node].argmax()) == i)
-    return float(np.mean(kept)) if kept else 0.0
+            stays.append(len(emerged) > 0 and int(shares[emerged[0], :, node].argmax()) == i)
+    return float(np.mean(stays)) if stays else 0.0
 
 
 def _paths(lane: flow.LaneResult, census: OrderCensus) -> tuple[figure.FigureData, ...]:

@@ -1,6 +1,7 @@
 """AGF and Li₂: the order in which irreps are learned, from utilities and from energies."""
 
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ def _measure(setting: Setting) -> Measurement:
         law = np.sqrt(8 * ranked / 27) / group.order**2
         gaps[name] = float(max(abs(irrep.utility / U - 1) for irrep, U in zip(order, law, strict=True)))
         falls[name] = float(np.max(np.diff(ranked), initial=-np.inf) / ranked.max()) if len(ranked) > 1 else 0.0
-    learned: dict[str, list[list[float]]] = {name: [] for name in flows}
+    learned: dict[str, list[list[float | None]]] = {name: [] for name in flows}
     for i, seed in enumerate(seeds):
         setting.progress(i / len(seeds), f"gradient flow, seed {seed}")
         for name in flows:
@@ -103,7 +104,7 @@ def _least_ratio(times: list[float | None]) -> float:
     known = [time for time in times if time is not None]
     if any(time is None for time in times[: len(known)]) or len(known) < 2:
         return 0.0
-    return float(min(later / earlier for earlier, later in zip(known, known[1:], strict=False)))
+    return float(min(later / earlier for earlier, later in pairwise(known)))
 
 
 def _pointwise(group: groups.Group) -> float:

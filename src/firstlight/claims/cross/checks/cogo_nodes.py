@@ -67,23 +67,23 @@ def _measure(setting: Setting) -> Measurement:
 def _judge(data: Mapping[str, Any]) -> list[Criterion]:
     """Require the numbers of nodes, all of them counted."""
     pairs, orders = data["pairs"], data["crafted orders"]
-    counted = {"reason": "nodes are counted"}
+    counted = "nodes are counted"
     return [
         zero_loss("crafted networks are optimizers", "largest loss of a crafted network", data["crafted losses"]),
-        equals("z_F6 takes 6 nodes per pair ±k", "nodes of z_F6", orders["F6"], 6 * pairs, **counted),
+        equals("z_F6 takes 6 nodes per pair ±k", "nodes of z_F6", orders["F6"], 6 * pairs, reason=counted),
         equals(
             "order 4 takes 4 nodes per pair, and a repair of two nodes",
             "nodes of z_F4 with its repair",
             orders["F4+repair"],
             4 * pairs + 2,
-            **counted,
+            reason=counted,
         ),
         equals(
             "order 4 takes 4 nodes per pair, and a repair by one F6",
             "nodes of z_F4 with one F6",
             orders["F4+F6"],
             4 * pairs + 2,
-            **counted,
+            reason=counted,
         ),
         within(
             "a trained network takes 4 to 6 nodes per pair",
@@ -91,7 +91,7 @@ def _judge(data: Mapping[str, Any]) -> list[Criterion]:
             data["trained orders"],
             5,
             1,
-            **counted,
+            reason=counted,
         ),
         within(
             "generic true maxima take 8 with centred samples",
@@ -99,7 +99,7 @@ def _judge(data: Mapping[str, Any]) -> list[Criterion]:
             data["generic maxima"]["samples"],
             8,
             0,
-            **counted,
+            reason=counted,
         ),
         within(
             "generic true maxima take 9 with centred outputs",
@@ -107,7 +107,7 @@ def _judge(data: Mapping[str, Any]) -> list[Criterion]:
             data["generic maxima"]["outputs"],
             9,
             0,
-            **counted,
+            reason=counted,
         ),
         within(
             "Li₂'s Theorem 3 with true maxima counts 8 per pair",
@@ -115,7 +115,7 @@ def _judge(data: Mapping[str, Any]) -> list[Criterion]:
             data["Li₂, Theorem 3"],
             8,
             0,
-            **counted,
+            reason=counted,
         ),
     ]
 

@@ -67,7 +67,10 @@ def _judge_fixed_points(data: Mapping[str, Any]) -> list[Criterion]:
     return [
         at_most("a fixed point is reached", "velocity over ‖W‖", data["velocity"], IDENTITY, form="precondition"),
         at_least(
-            "a fixed point is reached at λ = 0", "seeds that reach one", data["fixed points at λ = 0"], 1,
+            "a fixed point is reached at λ = 0",
+            "seeds that reach one",
+            data["fixed points at λ = 0"],
+            1,
             form="precondition",
         ),
         at_most("WWᵀ is FACT with λ_FACT = 2λ", name, data["λ_FACT = 2λ"], IDENTITY, reason=_REASON),
@@ -189,7 +192,7 @@ def _judge_ridge(data: Mapping[str, Any]) -> list[Criterion]:
             f"{name}, V_ridge with η = 2λ",
             data[clauses[3]],
             IDENTITY,
-            reason="another η must be told from rounding",
+            reason="another η must differ by more than rounding",
         ),
     ]
 
