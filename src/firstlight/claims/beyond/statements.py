@@ -68,20 +68,21 @@ CLAIMS: tuple[Claim, ...] = (
         check="maxima:node_counts",
     ),
     Claim(
-        id="beyond.agf-order-and-li2-energy",
-        title="The order of irreps under AGF against Li₂'s energies",
-        locator="beyond AGF, Section 5, and Li₂, Theorem 2",
+        id="beyond.second-order-6-family",
+        title="A second family of order-6 optimizers",
+        locator="CoGO, Corollary 2",
         statement=(
-            "For one-hot inputs on a group of order M, each local maximum of AGF's utility has U* = √(8E*/27)/M² with "
-            "E* a local maximum of Li₂'s energy. Gradient flow therefore learns irreps in the order of E*."
+            "F6′ = p ∗ (y₁ + y₂ + y₃), with p = ([1, i], [1, −i], [1, 1])/2^{1/3} and y_s of order 1 with phases of c "
+            "in thirds of a turn, times (6d)^{−1/3}, satisfies eq. (4) at every frequency. It has order 6 and the norm "
+            "of z_F6, four free phases instead of three, and networks trained with weight decay contain it."
         ),
-        corrected="The identity holds. The order of E* is that of the growth rates; a single draw can break it.",
+        check="second_six:second_order_six",
+        uses=("cogo.lemma-1", "cogo.theorem-3", "cogo.corollary-2", "cogo.figure-3"),
         proved=(
-            "The identity. U = ⟨w, g(u, v)⟩/M² and E = ½‖g(u, v)‖² have the same quadratic map g. At a fixed share s "
-            "of ‖(u, v)‖² the best w is along g, which leaves s√(1 − s)√(2E)/M², largest at s = 2/3."
+            "Potentials are ring homomorphisms. Of p: r_kkk = 1, r_{k,−k,k} = r_{−k,k,k} = 0 and all r_{p,±2k} = 0, "
+            "since 1 + i² = 0. Of y₁ + y₂ + y₃: r_{k,k,−k} and r_p0kk are sums of e^{−2iγ_s} and e^{iγ_s} over thirds "
+            "of a turn, so 0, and r_kkk = 1/2d. Each potential of eq. (4) other than r_kkk vanishes in one factor."
         ),
-        refuted_by="A converged ascent of U on one-hot inputs whose first layer breaks the identity.",
-        uses=("agf.theorem-5-1", "agf.lemma-f-2", "li2.theorem-2"),
-        check="agf_order:order_and_energy",
+        refuted_by="phases of F6′ with a loss above rounding, or trained order-6 blocks that are all z̃ ∗ z′ ∗ y",
     ),
 )
