@@ -1,10 +1,10 @@
 """Every claim has its recorded verdict, and a judge refuses what is false."""
 
 import pytest
-from firstlight import claims
-
-from parseval import PACK
 from parseval.checks import judge_parseval
+
+from firstlight import claims
+from parseval import PACK
 
 
 @pytest.mark.parametrize("claim", PACK.claims, ids=lambda claim: claim.id)

@@ -26,4 +26,9 @@ FALSEHOODS: dict[str, dict[str, Falsehood]] = {
         "one pair fewer is enough": put("rows/0/left by one fewer", 1e-28),
         "this number leaves something": put("rows/3/left", 0.1),
     },
+    "beyond.fact-scale-runaway": {
+        "a scale that leaves the recursion": put("runs/q = 2, fact/0/error", 0.1),
+        "a plain update that stays": put("runs/q = 2, fact/0/range", 0.1),
+        "a geometric update that runs away": put("runs/q = 2, fact_geometric/0/range", 30.0),
+    },
 }

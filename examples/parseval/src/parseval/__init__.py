@@ -3,7 +3,6 @@
 from pathlib import Path
 
 from firstlight.claims import Pack, Paper
-
 from parseval.statements import CLAIMS
 
 HERE = Path(__file__).parent

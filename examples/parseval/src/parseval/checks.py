@@ -1,6 +1,7 @@
 """Checks: measure plain data, then judge them by criteria."""
 
 import numpy as np
+
 from firstlight.claims import Check, Measurement, Setting, at_most
 
 
