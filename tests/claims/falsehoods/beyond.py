@@ -26,12 +26,9 @@ FALSEHOODS: dict[str, dict[str, Falsehood]] = {
         "one pair fewer is enough": put("rows/0/left by one fewer", 1e-28),
         "this number leaves something": put("rows/3/left", 0.1),
     },
-    "beyond.second-order-6-family": {
-        "a loss is left": put("loss", [0.1]),
-        "eq. (4) is not satisfied": put("residual", [1e-3]),
-        "F6′ is F6": put("alignment/F6′", 1.0),
-        "three free phases": put("free phases/F6′", 3),
-        "a larger norm": put("norm", [1.1]),
-        "trained blocks are F6": put("trained", [0.0] * 40),
+    "beyond.fact-scale-runaway": {
+        "a scale that leaves the recursion": put("runs/q = 2, fact/0/error", 0.1),
+        "a plain update that stays": put("runs/q = 2, fact/0/range", 0.1),
+        "a geometric update that runs away": put("runs/q = 2, fact_geometric/0/range", 30.0),
     },
 }

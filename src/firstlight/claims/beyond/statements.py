@@ -68,21 +68,20 @@ CLAIMS: tuple[Claim, ...] = (
         check="maxima:node_counts",
     ),
     Claim(
-        id="beyond.second-order-6-family",
-        title="A second family of order-6 optimizers",
-        locator="CoGO, Corollary 2",
+        id="beyond.fact-scale-runaway",
+        title="Why the scale of M runs away under plain FACT",
+        locator="beyond FACT, Appendix E and Section 6",
         statement=(
-            "F6′ = p ∗ (y₁ + y₂ + y₃), with p = ([1, i], [1, −i], [1, 1])/2^{1/3} and y_s of order 1 with phases of c "
-            "in thirds of a turn, times (6d)^{−1/3}, satisfies eq. (4) at every frequency. It has order 6 and the norm "
-            "of z_F6, four free phases instead of three, and networks trained with weight decay contain it."
+            "For k = t^q without ridge, log tr M obeys log tr M′ = e·log tr M + log tr U(M/tr M) exactly, where U is "
+            "the update and e = −q for the plain one, (1 − q)/2 for the geometric one. A deviation of the scale is "
+            "multiplied by e in every iteration: it alternates and grows for |e| > 1, whatever the shape of M does."
         ),
-        check="second_six:second_order_six",
-        uses=("cogo.lemma-1", "cogo.theorem-3", "cogo.corollary-2", "cogo.figure-3"),
         proved=(
-            "Potentials are ring homomorphisms. Of p: r_kkk = 1, r_{k,−k,k} = r_{−k,k,k} = 0 and all r_{p,±2k} = 0, "
-            "since 1 + i² = 0. Of y₁ + y₂ + y₃: r_{k,k,−k} and r_p0kk are sums of e^{−2iγ_s} and e^{iγ_s} over thirds "
-            "of a turn, so 0, and r_kkk = 1/2d. Each potential of eq. (4) other than r_kkk vanishes in one factor."
+            "All of it: K_{sM} = s^q K_M, so α scales by s^(−q) and FACT, which has α twice and one slope, by "
+            "s^(−2q)·s^q; the updates are homogeneous of degree 1 and ½ + ½ in FACT and M."
         ),
-        refuted_by="phases of F6′ with a loss above rounding, or trained order-6 blocks that are all z̃ ∗ z′ ∗ y",
+        refuted_by="A ridgeless machine with k = t^q whose log tr M leaves the recursion by more than rounding.",
+        uses=("fact.scale-law", "fact.lemma-f-1", "fact.algorithm-1"),
+        check="fact_scale:scale_runaway",
     ),
 )
