@@ -6,7 +6,6 @@ import pytest
 from firstlight import claims
 from firstlight.claims import Setting
 from firstlight.claims.fact.checks import separation
-from firstlight.claims.li2.checks import figures
 from firstlight.claims.manifold.checks import stability
 
 
@@ -34,17 +33,3 @@ def test_a_tangent_does_not_depend_on_the_basis_that_eigh_returns(monkeypatch):
 def test_every_descent_to_the_cheapest_network_ends_on_its_constraints():
     seeds = (0, 1, 2)
     assert separation.cheapest_network(Setting(seeds=seeds)).measured["networks found"] == 2 * len(seeds)
-
-
-@pytest.mark.parametrize(("muon", "status"), [(0.625, "inconclusive"), (0.6, "inconclusive"), (0.55, "holds")])
-def test_muon_counts_as_lower_only_beyond_what_rounding_moves_it_by(monkeypatch, muon, status):
-    class Table(dict):
-        step = (0, 1)
-
-    class Run:
-        def __init__(self, spec):
-            loss = muon if spec.optimizer.name == "muon" else 0.62
-            self.record = type("Record", (), {"table": Table(test_loss=[1.0, loss])})
-
-    monkeypatch.setattr(figures, "_compute", lambda setting, specs: [Run(spec) for spec in specs])
-    assert figures.muon_with_few_nodes(Setting()).status == status
