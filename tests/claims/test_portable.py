@@ -5,6 +5,7 @@ import pytest
 
 from firstlight import claims
 from firstlight.claims import Setting
+from firstlight.claims.fact.checks import separation
 from firstlight.claims.manifold.checks import stability
 
 
@@ -30,4 +31,9 @@ def test_a_tangent_does_not_depend_on_the_basis_that_eigh_returns(monkeypatch):
 
     monkeypatch.setattr(np.linalg, "eigh", turned)
     # Projections are found to 1e-12, of distances that are 1e-6 or more.
-    assert measure(Setting(seeds=(0,))).data[order] == pytest.approx(first, abs=1e-5)
+    assert stability.tangent_space(Setting(seeds=(0,))).measured[order] == pytest.approx(first, abs=1e-5)
+
+
+def test_every_descent_to_the_cheapest_network_ends_on_its_constraints():
+    seeds = (0, 1, 2)
+    assert separation.cheapest_network(Setting(seeds=seeds)).measured["networks found"] == 2 * len(seeds)

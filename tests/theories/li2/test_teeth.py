@@ -62,18 +62,3 @@ def test_a_memory_that_misses_the_optimum_fails(monkeypatch):
     monkeypatch.setattr(li2.lemmas, "memorise", off)
     for check in (memorisation.kkt_conditions, memorisation.focused_or_spreading, memorisation.memorisation):
         assert verdict_of(check) == "fails"
-
-
-@pytest.mark.parametrize(
-    ("plain", "ratio", "status"), [(0.6, 1.0, "holds-as-corrected"), (0.0, 1.0, "fails"), (0.6, 4.0, "fails")]
-)
-def test_both_halves_of_the_boundary_count(monkeypatch, plain, ratio, status):
-    from firstlight.claims.li2.checks import boundary
-
-    def locate(group, seeds, residualised, *_):
-        M = group.order
-        return np.full(len(seeds), 2 * np.log(M) / M * (1.0 if residualised else (M / 11) ** plain))
-
-    monkeypatch.setattr(li2.lemmas, "locate_boundary", locate)
-    monkeypatch.setattr(boundary, "_by_dimension", lambda *_: {1: 2.0, 2: 2.0 * ratio})
-    assert boundary.survival_boundary(Setting()).status == status

@@ -79,13 +79,13 @@ def locate(setting: Setting, names: Sequence[str], seeds: Sequence[int]) -> dict
 
 def _energies(setting: Setting, names: Sequence[str]) -> dict[str, dict[str, float]]:
     """Return p₅₀ of both energies by group."""
-    found: dict[str, dict[str, float]] = {PLAIN: {}, RESIDUAL: {}}
+    boundaries_of: dict[str, dict[str, float]] = {PLAIN: {}, RESIDUAL: {}}
     for done, name in enumerate(names):
         setting.progress(0.9 + 0.1 * done / len(names), f"energies of {name}")
         for label, residualised in ((PLAIN, False), (RESIDUAL, True)):
             p50 = li2.lemmas.locate_boundary(groups.parse(name), range(5), residualised, 12, 8)
-            found[label][name] = float(np.exp(np.log(p50).mean()))
-    return found
+            boundaries_of[label][name] = float(np.exp(np.log(p50).mean()))
+    return boundaries_of
 
 
 def _measure(setting: Setting, kind: Kind) -> Measurement:
@@ -235,7 +235,7 @@ def _figure(data: Mapping[str, Any], title: str) -> figure.FigureData:
     trained = [data["trained"][name] for name in names]
     p, error = (np.array([row[column] for row in trained]) for column in ("p50", "error"))
     series = [figure.Series("trained networks", M, p, p * np.exp(-error), p * np.exp(error))]
-    series += [figure.Series(label, M, [found[name] for name in names]) for label, found in data["energies"].items()]
+    series += [figure.Series(label, M, [p50[name] for name in names]) for label, p50 in data["energies"].items()]
     line = np.geomspace(M.min() * 0.9, M.max() * 1.1, 60)
     theory = figure.Series("2.7482 ln M / M", line, li2.lemmas.released_boundary(line))
     x, y = figure.Axis("order of the group M", scale="log"), figure.Axis("data fraction at the boundary", scale="log")

@@ -38,8 +38,8 @@ def _measure(setting: Setting) -> Measurement:
     for i, M in enumerate(orders):
         for label, residualised in _ENERGIES.items():
             setting.progress(0.7 * i / len(orders), f"Z{M}, {label}")
-            found = li2.lemmas.locate_boundary(groups.cyclic(M), seeds, residualised, nodes, evaluations)
-            p50[label][str(M)] = found.tolist()
+            located = li2.lemmas.locate_boundary(groups.cyclic(M), seeds, residualised, nodes, evaluations)
+            p50[label][str(M)] = located.tolist()
     multiples = setting.choose(quick=(1.7, 2.2, 2.8, 3.4), paper=(1.2, 1.5, 1.8, 2.1, 2.4, 2.8, 3.2, 3.7, 4.3, 5.0))
     names = setting.choose(quick=("D13",), paper=("D23", "A5", "S4"))
     by_dimension = {}

@@ -1,6 +1,6 @@
 """Trained two-layer networks: features and energies by learning rate (Figure 5), Muon with few nodes (Figure 6)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -96,7 +96,7 @@ def _unrolled(a: np.ndarray) -> np.ndarray:
     return unrolled
 
 
-def _mean(values: Sequence[Any]) -> float:
+def _mean(values: Iterable[Any]) -> float:
     return float(np.mean([float(value) for value in values]))
 
 

@@ -43,7 +43,7 @@ def _measure(setting: Setting) -> Measurement:
     outcomes = train(setting, "li2-figure-2", specs)
     n = len(seeds)
     records = {name: [o.record for o in outcomes[i * n : (i + 1) * n]] for i, name in enumerate(decays)}
-    data = {name: _facts(mine) for name, mine in records.items()}
+    data: dict[str, Any] = {name: _facts(mine) for name, mine in records.items()}
     data["normal weights"] = _normal_start(seeds[:2])
     data["n large enough for 8 %"] = setting.scale != "quick"
     used = {
@@ -197,7 +197,7 @@ def _figure(records: Records, n: int) -> figure.FigureData:
             title="Backpropagated gradient",
         ),
         figure.curves(
-            [figure.Series(name, *(a[1:] for a in _mean(decayed, f"li2.step_{name}"))) for name in ("V", "W")],
+            [figure.Series(name, *_mean(decayed, f"li2.step_{name}", first=1)) for name in ("V", "W")],
             x="epoch",
             y=figure.Axis("cosine distance", scale="log"),
             title="Updates with weight decay",
@@ -219,16 +219,18 @@ def _figure(records: Records, n: int) -> figure.FigureData:
     )
 
 
-def _mean(records: list[RunRecord], column: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the recorded epochs and the mean of a column over seeds."""
-    return np.asarray(records[0].table.step), np.mean([record.table[column] for record in records], axis=0)
+def _mean(records: list[RunRecord], column: str, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return the recorded epochs and the mean of a column over seeds, from a row on."""
+    mean = np.mean([record.table[column] for record in records], axis=0)
+    return np.asarray(records[0].table.step)[first:], mean[first:]
 
 
 def _curves(records: Records, what: str, title: str, scale: Any = "linear") -> figure.FigureData:
     series = []
     for name, mine in records.items():
+        (step, test), (_, fit) = (_mean(mine, f"{half}_{what}") for half in ("test", "train"))
         series += [
-            figure.Series(f"test, {name}", *_mean(mine, f"test_{what}")),
-            figure.Series(f"train, {name}", *_mean(mine, f"train_{what}"), style="dashed", like=f"test, {name}"),
+            figure.Series(f"test, {name}", step, test),
+            figure.Series(f"train, {name}", step, fit, style="dashed", like=f"test, {name}"),
         ]
     return figure.curves(series, x="epoch", y=figure.Axis(what, scale=scale), title=title)

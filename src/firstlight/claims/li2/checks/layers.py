@@ -14,7 +14,7 @@ from firstlight.claims.li2.checks.training import GENERALISED, REASON, lower_bou
 from firstlight.records import Criterion, figure
 
 SHUFFLED = 0.99
-"""Share of labels drawn anew for the null: a network that memorises what has no group structure."""
+"""Share of labels drawn at random for the null: a network that memorises what has no group structure."""
 
 DISTORTED = 0.95
 """Purity below which a Fourier feature counts as distorted."""
@@ -151,7 +151,7 @@ more_layers = Check(_measure_depths, _judge_depths)
 def _measure_order(setting: Setting) -> Measurement:
     """Follow the weights of every layer of a plain relu network with three hidden layers."""
     group, fraction, width, seeds = setting.choose(quick=("Z17", 0.85, 128, 4), paper=("Z31", 0.75, 256, 8))
-    optimizers = {"Adam": ({"learning_rate": 3e-3, "weight_decay": 1e-3}, 1600)}
+    optimizers: dict[str, tuple[dict[str, Any], int]] = {"Adam": ({"learning_rate": 3e-3, "weight_decay": 1e-3}, 1600)}
     if setting.scale != "quick":
         optimizers["SGD"] = ({"name": "sgd", "learning_rate": 0.5, "weight_decay": 1e-3}, 20_000)
     chosen = setting.seeds_or(range(seeds))

@@ -40,8 +40,8 @@ def _measure_regimes(setting: Setting) -> Measurement:
     ]
     outcomes = train(setting, "li2-figure-1", specs, keep_weights=True)
     known, n = groups.parse(group), len(seeds)
-    found = {key: [_regime(o, known) for o in outcomes[i * n : (i + 1) * n]] for i, key in enumerate(keys)}
-    column = lambda key, name: [row[name] for row in found[key]]  # noqa: E731
+    measured = {key: [_regime(o, known) for o in outcomes[i * n : (i + 1) * n]] for i, key in enumerate(keys)}
+    column = lambda key, name: [row[name] for row in measured[key]]  # noqa: E731
     names = ("change", "purity", "test", "train")
     data = {
         word: {f"K = {K}": {name: column((K, decay), name) for name in names} for K in widths}
