@@ -1,0 +1,171 @@
+"""Bundles: finished runs as immutable files on any shared filesystem, without a lock and without a database."""
+
+import hashlib
+import os
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from firstlight._files import sync_folder, write_atomically
+from firstlight.records._canonical import canonical_json
+from firstlight.records._layout import FileError, Form, parse_form, read_tensors, reading
+from firstlight.records._run import RunRecord
+
+SUFFIX = ".bundle.safetensors"
+_KEY = "firstlight.bundle"
+_VERSION = 1
+_WHAT, _FIX = "a whole bundle of runs", "run its points again, or copy the file again from where it was written"
+
+Weights = Mapping[str, Mapping[str, np.ndarray]]
+"""Named arrays under names such as `final`."""
+
+
+@dataclass(frozen=True)
+class BundledRun:
+    """A run with its weights, as a bundle holds it."""
+
+    record: RunRecord
+    weights: Weights
+
+
+class BundledEntry(Form):
+    """What the header of a bundle says of a run: its id, how it ended, and two digests.
+
+    **Fields:**
+
+    - `id`, `status`: of the run.
+    - `digest`: of the whole record.
+    - `result`: of its numbers alone, equal for a run and its repetition.
+    """
+
+    id: str
+    status: str
+    digest: str
+    result: str
+
+
+class _Header(Form):
+    version: int
+    runs: list[BundledEntry]
+
+
+def write_bundle(folder: str | os.PathLike[str], runs: Sequence[BundledRun]) -> Path:
+    """Write runs as one file below one of 256 subfolders of `folder`; return its path.
+
+    A single run is named by its id, several by the digest of their ids. The file appears whole or not at all. A file
+    with the same numbers is left as it is; one with other numbers stays too, and the new one gets a longer name, so
+    that `sweeps.gather` can report both.
+    """
+    if not runs:
+        raise ValueError("a bundle holds at least one run; got none")
+    entries = [_entry(run) for run in runs]
+    ids = [entry.id for entry in entries]
+    name = ids[0] if len(ids) == 1 else hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()
+    place = Path(folder) / name[:2]
+    path = place / f"{name}{SUFFIX}"
+    if path.exists():
+        results = {entry.id: entry.result for entry in entries}
+        if _results(path) == results:
+            return path
+        other = hashlib.sha256(canonical_json(results).encode()).hexdigest()
+        path = place / f"{name}-{other[:12]}{SUFFIX}"
+    place.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, _packed(runs, entries))
+    sync_folder(place)
+    return path
+
+
+def bundle_paths(folder: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield the bundles below a folder, by name, without reading them; temporary files are left out."""
+    root = Path(folder)
+    if not root.is_dir():
+        raise FileError(f"bundles are in a folder with subfolders 00 to ff; there is no folder {root}")
+    for place in sorted(entry.name for entry in os.scandir(root) if entry.is_dir() and len(entry.name) == 2):
+        for name in sorted(os.listdir(root / place)):
+            if name.endswith(SUFFIX) and not name.startswith("."):
+                yield root / place / name
+
+
+def read_header(path: str | os.PathLike[str]) -> tuple[BundledEntry, ...]:
+    """Return what a bundle holds, from its header alone."""
+    from safetensors import SafetensorError, safe_open
+
+    with reading(path, _WHAT, _FIX):
+        try:
+            with safe_open(os.fspath(path), framework="numpy") as file:
+                metadata = file.metadata() or {}
+        except (SafetensorError, OSError) as error:
+            raise ValueError(f"its header cannot be read ({error})") from None
+        return tuple(_header(metadata).runs)
+
+
+def read_bundle(path: str | os.PathLike[str]) -> tuple[BundledRun, ...]:
+    """Return the runs of a bundle, each checked against its digest; nothing in the file is executed."""
+    with reading(path, _WHAT, _FIX):
+        metadata, arrays = read_tensors(path)
+        runs = []
+        for place, entry in enumerate(_header(metadata).runs):
+            run = BundledRun(_record(arrays, place), _weights(arrays, place))
+            if _entry(run) != entry:
+                raise ValueError(f"run {entry.id[:12]} does not match its digest")
+            runs.append(run)
+        return tuple(runs)
+
+
+def _entry(run: BundledRun) -> BundledEntry:
+    record = run.record
+    return BundledEntry(id=record.id, status=record.status, digest=record.digest, result=record.result_digest)
+
+
+def _results(path: Path) -> dict[str, str]:
+    """Return the digests of a bundle's numbers by id; empty if it cannot be read."""
+    try:
+        return {entry.id: entry.result for entry in read_header(path)}
+    except FileError:
+        return {}
+
+
+def _header(metadata: Mapping[str, str]) -> _Header:
+    header = parse_form(_Header, metadata.get(_KEY), _KEY)
+    if header.version != _VERSION:
+        raise ValueError(f"this version reads bundles of version {_VERSION}; got {header.version}")
+    if not header.runs:
+        raise ValueError("it must hold at least one run; got none")
+    return header
+
+
+def _packed(runs: Sequence[BundledRun], entries: Sequence[BundledEntry]) -> bytes:
+    from safetensors.numpy import save
+
+    arrays: dict[str, np.ndarray] = {}
+    for place, run in enumerate(runs):
+        text = zlib.compress(run.record.to_json().encode(), level=6)
+        arrays[f"{place}/record"] = np.frombuffer(text, np.uint8)
+        for name, tensors in run.weights.items():
+            for key, array in tensors.items():
+                arrays[f"{place}/weights/{name}/{key}"] = np.ascontiguousarray(array)
+    header = _Header(version=_VERSION, runs=list(entries))
+    return save(arrays, metadata={_KEY: canonical_json(header.model_dump())})
+
+
+def _record(arrays: Mapping[str, np.ndarray], place: int) -> RunRecord:
+    packed = arrays.get(f"{place}/record")
+    if packed is None or packed.dtype != np.uint8:
+        raise ValueError(f"it must hold the array '{place}/record' of bytes")
+    try:
+        return RunRecord.from_json(zlib.decompress(packed.tobytes()).decode())
+    except (zlib.error, UnicodeDecodeError, RecursionError) as error:
+        raise ValueError(f"record {place} cannot be read ({error})") from None
+
+
+def _weights(arrays: Mapping[str, np.ndarray], place: int) -> dict[str, dict[str, np.ndarray]]:
+    weights: dict[str, dict[str, np.ndarray]] = {}
+    start = f"{place}/weights/"
+    for key, array in arrays.items():
+        if key.startswith(start):
+            name, _, rest = key.removeprefix(start).partition("/")
+            weights.setdefault(name, {})[rest] = array
+    return weights
