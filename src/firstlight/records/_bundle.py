@@ -13,6 +13,7 @@ from firstlight._files import sync_folder, write_atomically
 from firstlight.records._canonical import canonical_json
 from firstlight.records._layout import FileError, Form, parse_form, read_tensors, reading
 from firstlight.records._run import RunRecord
+from firstlight.records._store._blobs import pack
 
 SUFFIX = ".bundle.safetensors"
 _KEY = "firstlight.bundle"
@@ -61,6 +62,7 @@ def write_bundle(folder: str | os.PathLike[str], runs: Sequence[BundledRun]) -> 
     """
     if not runs:
         raise ValueError("a bundle holds at least one run; got none")
+    runs = [_with_digests(run) for run in runs]
     entries = [_entry(run) for run in runs]
     ids = [entry.id for entry in entries]
     name = ids[0] if len(ids) == 1 else hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()
@@ -113,6 +115,13 @@ def read_bundle(path: str | os.PathLike[str]) -> tuple[BundledRun, ...]:
                 raise ValueError(f"run {entry.id[:12]} does not match its digest")
             runs.append(run)
         return tuple(runs)
+
+
+def _with_digests(run: BundledRun) -> BundledRun:
+    """Name the weights in the record by the digests that a store will give them."""
+    digests = {name: hashlib.sha256(pack(arrays)).hexdigest() for name, arrays in run.weights.items()}
+    record = RunRecord.model_validate({**dict(run.record), "weights": digests})
+    return BundledRun(record, run.weights)
 
 
 def _entry(run: BundledRun) -> BundledEntry:

@@ -46,6 +46,14 @@ def listing(connection: sqlite3.Connection) -> list[tuple[str, str]]:
     return rows
 
 
+def digests(connection: sqlite3.Connection) -> dict[str, tuple[Any, str]]:
+    """Return status and digest of every run by id."""
+    rows = connection.execute("SELECT id, status, digest FROM runs").fetchall()
+    for row in rows:
+        require_types("runs", row, str, str, str)
+    return {id: (status, digest) for id, status, digest in rows}
+
+
 def insert(connection: sqlite3.Connection, record: RunRecord, *, in_progress: bool = False) -> None:
     """Write the record, replacing any earlier record of this run."""
     delete(connection, record.id)
