@@ -64,8 +64,7 @@ def write_bundle(folder: str | os.PathLike[str], runs: Sequence[BundledRun]) -> 
         raise ValueError("a bundle holds at least one run; got none")
     runs = [_with_digests(run) for run in runs]
     entries = [_entry(run) for run in runs]
-    ids = [entry.id for entry in entries]
-    name = ids[0] if len(ids) == 1 else hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()
+    name = bundle_name([entry.id for entry in entries])
     place = Path(folder) / name[:2]
     path = place / f"{name}{SUFFIX}"
     if path.exists():
@@ -78,6 +77,11 @@ def write_bundle(folder: str | os.PathLike[str], runs: Sequence[BundledRun]) -> 
     write_atomically(path, _packed(runs, entries))
     sync_folder(place)
     return path
+
+
+def bundle_name(ids: Sequence[str]) -> str:
+    """Return the name of the bundle of these runs: the id of a single run, else a digest of all ids."""
+    return ids[0] if len(ids) == 1 else hashlib.sha256("\n".join(sorted(ids)).encode()).hexdigest()
 
 
 def bundle_paths(folder: str | os.PathLike[str]) -> Iterator[Path]:
