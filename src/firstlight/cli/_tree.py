@@ -6,7 +6,7 @@ from cyclopts import App
 from cyclopts.help import DefaultFormatter, PlainFormatter
 
 import firstlight
-from firstlight.cli.commands import claims, demo, doctor, report, reproduce, rfm, run, runs, store, sweep
+from firstlight.cli.commands import claims, demo, doctor, report, reproduce, rfm, run, runs, store, sweep, sweeps
 
 _EPILOGUE = """\
 Exit codes: 0 done and as expected · 1 a verdict differs, a run failed or a check found damage · 2 the command
@@ -43,6 +43,7 @@ app = App(
 app.command(demo.demo, sort_key=1)
 app.command(run.run, sort_key=2)
 app.command(sweep.sweep, sort_key=3)
+app.command(sweeps.app)
 app.command(runs.app)
 app.command(reproduce.reproduce, sort_key=5)
 app.command(claims.app)

@@ -10,23 +10,43 @@
 
 from firstlight.sweeps._cluster import ClusterError
 from firstlight.sweeps._estimate import SweepEstimate, estimate_sweep
+from firstlight.sweeps._folder import SweepFolder, SweepPlan, SweepStatus, sweep_status
+from firstlight.sweeps._gather import GatherReport, gather, scatter
 from firstlight.sweeps._pool import WorkerDied
 from firstlight.sweeps._progress import SweepProgress
+from firstlight.sweeps._slurm import SlurmError, SlurmOptions, submit, write_script
+from firstlight.sweeps._slurm import cancel as cancel_sweep
 from firstlight.sweeps._spec import Sweep, load_sweep, sweep_from_mapping
 from firstlight.sweeps._sweep import SweepInterrupted, SweepResult, collect_sweep, preview_sweep, run_sweep
+from firstlight.sweeps._task import TaskInterrupted, run_task, sweep_folder
 
 __all__ = [
     "ClusterError",
+    "GatherReport",
+    "SlurmError",
+    "SlurmOptions",
     "Sweep",
     "SweepEstimate",
+    "SweepFolder",
     "SweepInterrupted",
+    "SweepPlan",
     "SweepProgress",
     "SweepResult",
+    "SweepStatus",
+    "TaskInterrupted",
     "WorkerDied",
+    "cancel_sweep",
     "collect_sweep",
     "estimate_sweep",
+    "gather",
     "load_sweep",
     "preview_sweep",
     "run_sweep",
+    "run_task",
+    "scatter",
+    "submit",
+    "sweep_folder",
     "sweep_from_mapping",
+    "sweep_status",
+    "write_script",
 ]

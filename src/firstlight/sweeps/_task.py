@@ -95,7 +95,7 @@ def _reporting(folder: SweepFolder, task: int, state: dict) -> Iterator[None]:
             folder.report_task(task, dict(state))
 
 
-def task_folder(path: str | Path) -> SweepFolder:
+def sweep_folder(path: str | Path) -> SweepFolder:
     """Return the sweep in a folder, checked to hold a plan."""
     folder = SweepFolder(path)
     folder.plan()

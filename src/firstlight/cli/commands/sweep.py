@@ -41,6 +41,20 @@ def sweep(
     data: DataOption = None,
     allow_large: AllowLargeOption = False,
     dry_run: DryRunOption = False,
+    slurm: Annotated[
+        bool, Parameter(negative="", help="Write an array job for Slurm and its folder instead of training here.")
+    ] = False,
+    bundles: Annotated[
+        Path | None, Parameter(help="With --slurm: the folder, on a filesystem that every node sees.")
+    ] = None,
+    array: Annotated[int, Parameter(help="With --slurm: number of tasks.")] = 64,
+    time: Annotated[str, Parameter(help="With --slurm: time limit of a task.")] = "04:00:00",
+    partition: Annotated[str, Parameter(help="With --slurm: the partition.")] = "",
+    cores: Annotated[int, Parameter(help="With --slurm: cores per task.")] = 1,
+    prelude: Annotated[
+        Path | None, Parameter(help="With --slurm: file with lines of shell that run first, such as module load.")
+    ] = None,
+    submit: Annotated[bool, Parameter(negative="", help="With --slurm: submit the array job too.")] = False,
     csv: Annotated[Path | None, Parameter(help="Write the table of all points to this file.")] = None,
     json: JsonOption = False,
 ) -> int:
@@ -53,6 +67,10 @@ def sweep(
     options |= {"data": folder, "allow_large": allow_large}
     if dry_run:
         return _estimated(spec, set_ or [], where, json, options)
+    if slurm:
+        site = {"time": time, "partition": partition, "cores": cores, "prelude": prelude}
+        plan = {"data": folder, "keep_weights": keep_weights, "allow_large": allow_large}
+        return _array_job(spec, set_ or [], bundles, array, site, plan, submit)
     rest = "the same command trains all of them again (--force)" if force else "the same command does the rest"
     signals.resumes(lambda: f"every point that has ended is in {where}; {rest}")
     with Bar("points") as bar:
@@ -77,6 +95,34 @@ def sweep(
     else:
         _tell(result, where)
     return exits.OK if all(record and record.status == "finished" for record in result.records) else exits.DIFFERS
+
+
+def _array_job(
+    spec: Path,
+    overrides: list[str],
+    bundles: Path | None,
+    array: int,
+    site: dict[str, Any],
+    plan: dict[str, Any],
+    submitted: bool,
+) -> int:
+    """Write the folder and the script of an array job; submit it if asked."""
+    from firstlight.sweeps import SlurmError, SlurmOptions, SweepFolder, load_sweep, submit, write_script
+
+    where = bundles or Path(f"{spec.stem}-sweep")
+    try:
+        lines = site["prelude"].read_text(encoding="utf-8") if site["prelude"] else ""
+        options = SlurmOptions(site["time"], site["partition"], lines, site["cores"])
+        folder = SweepFolder.create(where, load_sweep(spec, overrides), array, **plan)
+        script = write_script(folder, options)
+        job = submit(folder, script) if submitted else ""
+    except (ValueError, SlurmError) as error:
+        raise exits.UserError(str(error)) from None
+    made = folder.plan()
+    screen.say(f"{made.points} points in {made.tasks} tasks: {script}")
+    screen.say(f"submitted as Slurm job {job}" if job else f"submit it with: sbatch {script}")
+    screen.say(f"then: firstlight sweeps status {where}\n      firstlight sweeps gather {where}")
+    return exits.OK
 
 
 def _estimated(spec: Path, overrides: list[str], where: Path, json: bool, options: dict[str, Any]) -> int:
