@@ -11,7 +11,7 @@ JOBS   ?= 2
 # pip itself and what builds the package are pinned too.
 PIP    := PIP_BUILD_CONSTRAINT=$(PINS) $(BIN)/python -m pip install --quiet $(if $(PINS),-c $(PINS))
 
-.PHONY: demo test pytest test-oldest test-portable test-integrations lint format bench soak mutate constraints clean
+.PHONY: demo test pytest test-oldest test-portable test-integrations test-slurm lint format bench soak mutate constraints clean
 
 demo: $(VENV)/.base
 	$(BIN)/firstlight demo
@@ -19,7 +19,7 @@ demo: $(VENV)/.base
 test: lint pytest
 
 pytest: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not soak"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not soak and not slurm"
 
 # Linters and the type checker judge one set of releases, those of constraints.txt.
 test-oldest:
@@ -29,6 +29,11 @@ test-oldest:
 # make test-portable ONLY=AVX runs the settings with that name, PYTHONS="3.12 3.13" adds versions of Python.
 test-portable: $(VENV)/.test
 	$(if $(PINS),PIP_CONSTRAINT=$(PINS)) $(BIN)/python -m tools.portable --jobs $(JOBS) $(if $(ONLY),--only "$(ONLY)") $(if $(PYTHONS),--pythons $(PYTHONS)) $(if $(FRESH),--fresh)
+
+# sweeps on a real Slurm of one node, which the tests start and end; needs root and Debian's slurm-wlm and munge
+test-slurm: $(VENV)/.test
+	@command -v slurmctld >/dev/null || PATH=$$PATH:/usr/sbin command -v slurmctld >/dev/null || apt-get install -y --no-install-recommends slurm-wlm munge
+	$(BIN)/python -m pytest -m slurm tests/slurm --timeout 1200
 
 # the probes' callbacks inside PyTorch Lightning and the Hugging Face Trainer
 test-integrations: $(VENV)/.integrations
