@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -30,8 +31,9 @@ width = 64
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    with one_node(tmp_path_factory.mktemp("slurm")) as environment:
+def cluster():
+    # A folder of pytest is closed to other users, and munged runs as its own user.
+    with tempfile.TemporaryDirectory(prefix="slurm") as folder, one_node(Path(folder)) as environment:
         yield environment
 
 
