@@ -26,6 +26,14 @@ FALSEHOODS: dict[str, dict[str, Falsehood]] = {
         "one pair fewer is enough": put("rows/0/left by one fewer", 1e-28),
         "this number leaves something": put("rows/3/left", 0.1),
     },
+    "beyond.second-order-6-family": {
+        "a loss is left": put("loss", [0.1]),
+        "eq. (4) is not satisfied": put("residual", [1e-3]),
+        "F6′ is F6": put("alignment/F6′", 1.0),
+        "three free phases": put("free phases/F6′", 3),
+        "a larger norm": put("norm", [1.1]),
+        "trained blocks are F6": put("trained", [0.0] * 40),
+    },
     "beyond.non-abelian-boundaries": {
         "one boundary for all": put("same share/S4", lambda outcomes: [1] * len(outcomes)),
         "quaternions do not matter": put("same share/SL(2,3)", lambda outcomes: [1] * len(outcomes)),

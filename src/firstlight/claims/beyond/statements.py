@@ -68,6 +68,24 @@ CLAIMS: tuple[Claim, ...] = (
         check="maxima:node_counts",
     ),
     Claim(
+        id="beyond.second-order-6-family",
+        title="A second family of order-6 optimizers",
+        locator="CoGO, Corollary 2",
+        statement=(
+            "F6′ = p ∗ (y₁ + y₂ + y₃), with p = ([1, i], [1, −i], [1, 1])/2^{1/3} and y_s of order 1 with phases of c "
+            "in thirds of a turn, times (6d)^{−1/3}, satisfies eq. (4) at every frequency. It has order 6 and the norm "
+            "of z_F6, four free phases instead of three, and networks trained with weight decay contain it."
+        ),
+        check="second_six:second_order_six",
+        uses=("cogo.lemma-1", "cogo.theorem-3", "cogo.corollary-2", "cogo.figure-3"),
+        proved=(
+            "Potentials are ring homomorphisms. Of p: r_kkk = 1, r_{k,−k,k} = r_{−k,k,k} = 0 and all r_{p,±2k} = 0, "
+            "since 1 + i² = 0. Of y₁ + y₂ + y₃: r_{k,k,−k} and r_p0kk are sums of e^{−2iγ_s} and e^{iγ_s} over thirds "
+            "of a turn, so 0, and r_kkk = 1/2d. Each potential of eq. (4) other than r_kkk vanishes in one factor."
+        ),
+        refuted_by="phases of F6′ with a loss above rounding, or trained order-6 blocks that are all z̃ ∗ z′ ∗ y",
+    ),
+    Claim(
         id="beyond.non-abelian-boundaries",
         title="Boundaries of non-Abelian groups",
         locator="beyond Li₂, Figure 8",

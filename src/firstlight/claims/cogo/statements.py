@@ -13,6 +13,7 @@ CLAIMS: tuple[Claim, ...] = (
             "r_{k₁k₂k} = Σ_j z_{ak₁j} z_{bk₂j} z_{ckj} and r_{pmk′k} = Σ_j z_{pk′j} z_{p,m−k′,j} z_{ckj}."
         ),
         check="loss:loss_from_potentials",
+        uses=("cogo.lemma-3",),
     ),
     Claim(
         id="cogo.lemma-1",
@@ -23,6 +24,7 @@ CLAIMS: tuple[Claim, ...] = (
             "with zero loss."
         ),
         check="loss:sufficient_conditions",
+        uses=("cogo.theorem-1",),
     ),
     Claim(
         id="cogo.theorem-2",
@@ -43,13 +45,25 @@ CLAIMS: tuple[Claim, ...] = (
             "r(z₁ ∗ z₂) = r(z₁) r(z₂)."
         ),
         check="ring:homomorphisms",
+        uses=("cogo.theorem-2",),
+    ),
+    Claim(
+        id="cogo.observation-1",
+        title="The terms of the loss are monomial potentials",
+        locator="Observation 1, Definition 4",
+        statement="r_{k₁k₂k}(z) and r_{pmk′k}(z) defined in Theorem 1 are MPs.",
+        verbatim=True,
+        check="ring:terms_are_potentials",
+        uses=("cogo.theorem-1",),
     ),
     Claim(
         id="cogo.observation-2",
         title="The order is a ring homomorphism",
         locator="Observation 2",
-        statement="The order function ord: Z → ℕ is a ring homomorphism.",
+        statement="The order function ord: Z → ℕ is also a ring homomorphism.",
+        verbatim=True,
         check="ring:order_is_homomorphism",
+        uses=("cogo.theorem-2",),
     ),
     Claim(
         id="cogo.corollary-1",
@@ -63,6 +77,7 @@ CLAIMS: tuple[Claim, ...] = (
             "loss alone is not enough: sums of potentials may vanish where the potentials do not."
         ),
         check="ring:unit_multiples",
+        uses=("cogo.theorem-3", "cogo.lemma-1", "cogo.observation-1"),
     ),
     Claim(
         id="cogo.lemma-2",
@@ -78,7 +93,8 @@ CLAIMS: tuple[Claim, ...] = (
             "must read ∈ ℝ³, not ∈ ℝ₊³. They are in R_n when the signs of c are not changed. The loss of Σ z̃_k is (d "
             "− 1)/2d, all of it from R_⊛."
         ),
-        check="crafting:orders_below_four",
+        check="order_three:orders_below_four",
+        uses=("cogo.theorem-1",),
     ),
     Claim(
         id="cogo.corollary-2",
@@ -95,6 +111,7 @@ CLAIMS: tuple[Claim, ...] = (
             "Abelian group."
         ),
         check="crafting:crafted_six",
+        uses=("cogo.lemma-1", "cogo.lemma-2", "cogo.theorem-3", "cogo.observation-1", "cogo.observation-2"),
     ),
     Claim(
         id="cogo.corollary-3",
@@ -105,6 +122,7 @@ CLAIMS: tuple[Claim, ...] = (
             "r_{k,k,−k} = 0 and r_kkk = 1/√2d. Their product z_F4, of order 4, satisfies R_c and R_⊛."
         ),
         check="crafting:crafted_four",
+        uses=("cogo.lemma-1", "cogo.theorem-3", "cogo.observation-1", "cogo.observation-2"),
     ),
     Claim(
         id="cogo.corollary-4",
@@ -119,6 +137,7 @@ CLAIMS: tuple[Claim, ...] = (
             "In the second factor a and b are exchanged: z_a^(b) = 1/√d, z_b^(b) = ω^{kj}/√d. Eqs. (9), (11) are right."
         ),
         check="crafting:memorisation",
+        uses=("cogo.lemma-1", "cogo.theorem-3", "cogo.observation-1", "cogo.observation-2"),
     ),
     Claim(
         id="cogo.theorem-4",
@@ -130,6 +149,7 @@ CLAIMS: tuple[Claim, ...] = (
             "its conjugate count as independent variables."
         ),
         check="dynamics:potential_dynamics",
+        uses=("cogo.theorem-1",),
     ),
     Claim(
         id="cogo.theorem-5",
@@ -144,6 +164,7 @@ CLAIMS: tuple[Claim, ...] = (
             "signs of real coefficients cannot be turned, only left behind on another node."
         ),
         check="connecting:zero_loss_paths",
+        uses=("cogo.corollary-1", "cogo.theorem-3"),
     ),
     Claim(
         id="cogo.theorem-6",
@@ -156,10 +177,11 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         corrected=(
             "The first two terms of eq. (3) are ℓ̃_k = −4 r_kkk + 4d Σ|r_{k₁k₂k}|². For their potentials entries of "
-            "JJ* off the diagonal fall like q^(−1/2), the largest about 2/√q of the diagonal and the root mean square "
-            "about 0.5/√q. With the potentials of the other two terms JJ* does not become diagonal."
+            "JJ* off the diagonal fall like q^(−1/2) of the diagonal. With the potentials of the other two terms JJ* "
+            "does not become diagonal."
         ),
         check="dynamics:decoupling",
+        uses=("cogo.theorem-1", "cogo.theorem-4"),
     ),
     Claim(
         id="cogo.equation-12",
@@ -176,6 +198,7 @@ CLAIMS: tuple[Claim, ...] = (
             "swings of period 2π/√c₀ and conserves H = κ²/2 + (2α − 1)r − c₀ ln r, so it does not settle."
         ),
         check="dynamics:ripples",
+        uses=("cogo.theorem-4", "cogo.theorem-6"),
     ),
     Claim(
         id="cogo.lemma-3",
@@ -196,8 +219,23 @@ CLAIMS: tuple[Claim, ...] = (
             "Solutions obtained by Adam for d = 7 and q = 20: for each frequency ±k exactly 6 hidden nodes represent "
             "it; without the last term of eq. (3) exactly 3 do."
         ),
-        corrected="Of the frequencies most have 6 nodes and some 4; without the last term most have 3 and some 4.",
+        corrected=(
+            "Most frequencies have 6 nodes and nearly all others 4; networks with 6 at every frequency occur, but they "
+            "are a minority. Without the last term most frequencies have 3 nodes and nearly all others 4."
+        ),
         check="small_networks:six_and_three",
+        uses=("cogo.theorem-1", "cogo.lemma-2", "cogo.corollary-2"),
+        paper_setting={
+            "group": "Z7",
+            "width": 20,
+            "optimizer": "adam",
+            "learning rate": None,
+            "weight decay": None,
+            "schedule": None,
+            "epochs": None,
+            "train fraction": None,
+            "networks": None,
+        },
     ),
     Claim(
         id="cogo.figure-3",
@@ -208,7 +246,23 @@ CLAIMS: tuple[Claim, ...] = (
             "two order-6 and one order-4 solution. For each hidden node, once a dominant frequency emerges, others "
             "fade away."
         ),
+        corrected=(
+            "Of networks with d = 7 and q = 20 most, not all, end with two order-6 and one order-4 solution; the "
+            "order-6 ones are z_F6 or the second family F6′."
+        ),
         check="small_networks:convergence_paths",
+        uses=("cogo.corollary-2", "cogo.corollary-3"),
+        paper_setting={
+            "group": None,
+            "width": None,
+            "optimizer": "adam",
+            "learning rate": 0.05,
+            "weight decay": 0.005,
+            "schedule": None,
+            "epochs": None,
+            "train fraction": None,
+            "networks": None,
+        },
     ),
     Claim(
         id="cogo.figure-4",
@@ -220,6 +274,42 @@ CLAIMS: tuple[Claim, ...] = (
             "towards 0. Orders 4 and 6 behave very differently on r_a0kk and r_b0kk."
         ),
         check="potentials_in_training:potentials_along_training",
+        uses=("cogo.theorem-1", "cogo.corollary-2", "cogo.corollary-3"),
+        paper_setting={
+            "group": "Z23",
+            "width": 1024,
+            "epochs": 5000,
+            "optimizer": None,
+            "learning rate": None,
+            "weight decay": None,
+            "schedule": None,
+            "train fraction": None,
+        },
+    ),
+    Claim(
+        id="cogo.figure-4-ripples",
+        title="Ripples of Σ r_kkk in training",
+        locator="Figure 4, top right; Appendix B, Ripple effects",
+        statement=(
+            "Σ r_kkk converges towards (d − 1)/2d with ripple effects, which the gradient dynamics of eq. (12) "
+            "captures."
+        ),
+        corrected=(
+            "Under Adam Σ r_kkk converges with ripples that die out. Gradient descent with small steps, which eq. (12) "
+            "models, converges from the same weights without a ripple: they come from the optimizer."
+        ),
+        check="potentials_in_training:ripples_along_training",
+        uses=("cogo.figure-4", "cogo.equation-12"),
+        paper_setting={
+            "group": "Z23",
+            "width": 1024,
+            "epochs": 5000,
+            "optimizer": None,
+            "learning rate": None,
+            "weight decay": None,
+            "schedule": None,
+            "train fraction": None,
+        },
     ),
     Claim(
         id="cogo.figure-5",
@@ -227,11 +317,44 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Figure 5",
         statement=(
             "d ∈ {23, 71, 127}, q = 512, Adam with learning rate 0.01, 10k epochs, 5 seeds: though heavily "
-            "over-parametrised the "
-            "final solution order remains constant, at 4 and 6; heavy weight decay shifts the distribution to low "
-            "orders until "
-            "the model collapses."
+            "over-parametrised the final solution order remains constant, at 4 and 6; heavy weight decay shifts the "
+            "distribution to low orders until the model collapses."
         ),
         check="orders:orders_by_decay",
+        scales=("quick", "reduced", "paper"),
+        reduced_because="Z127 is left out: its thirty runs of 10k epochs take another hour of two cores.",
+        uses=("cogo.corollary-1", "cogo.corollary-2", "cogo.corollary-3", "cogo.theorem-5"),
+        paper_setting={
+            "groups": ["Z23", "Z71", "Z127"],
+            "width": 512,
+            "optimizer": "adam",
+            "learning rate": 0.01,
+            "schedule": None,
+            "epochs": 10_000,
+            "seeds": 5,
+            "weight decays": None,
+            "train fraction": None,
+        },
+    ),
+    Claim(
+        id="cogo.order-4-preference",
+        title="Larger problems prefer order 4",
+        locator="Appendix A.1, after Corollary 3",
+        statement=(
+            "The order-4 solution is found in experiments, in particular for larger problems: gradient descent "
+            "strongly prefers lower orders."
+        ),
+        check="orders:order_four_by_size",
+        scales=("quick", "reduced", "paper"),
+        reduced_because="Z127 is left out: its thirty runs of 10k epochs take another hour of two cores.",
+        uses=("cogo.corollary-3", "cogo.figure-5"),
+        paper_setting={
+            "groups": None,
+            "width": None,
+            "optimizer": None,
+            "learning rate": None,
+            "epochs": None,
+            "weight decays": None,
+        },
     ),
 )

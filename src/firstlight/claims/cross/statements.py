@@ -12,6 +12,7 @@ CLAIMS: tuple[Claim, ...] = (
             "on any finite group, so that both order the irreps alike; gradient flow learns them in order of utility."
         ),
         check="agf_order:same_order",
+        uses=("agf.equation-9", "li2.theorem-2"),
     ),
     Claim(
         id="cross.cogo-order-vs-li2-nodes",
@@ -23,6 +24,7 @@ CLAIMS: tuple[Claim, ...] = (
             "generic true maxima of Li₂'s energy 8 with centred samples, 9 with centred outputs."
         ),
         check="cogo_nodes:nodes_side_by_side",
+        uses=("cogo.corollary-2", "cogo.corollary-3", "li2.theorem-3"),
     ),
     Claim(
         id="cross.fact-at-isolated-fixed-point",
@@ -30,6 +32,7 @@ CLAIMS: tuple[Claim, ...] = (
         locator="FACT, Theorem 3.2; Geometry of grokking, eq. 21",
         statement="At a fixed point of eq. 21, WWᵀ = −(1/λ_FACT) Xᵀ δ Wᵀ with λ_FACT = 2λ, δ summed over samples.",
         check="manifold:fact_at_fixed_point",
+        uses=("fact.theorem-3-1", "manifold.equation-21"),
     ),
     Claim(
         id="cross.li2-ridge-vs-isolated",
@@ -40,5 +43,6 @@ CLAIMS: tuple[Claim, ...] = (
             "that Ẇ = Xᵀ(G_F ∘ σ′)/λ − W."
         ),
         check="manifold:ridge_against_isolated",
+        uses=("li2.equation-5", "manifold.equation-16", "manifold.equation-21"),
     ),
 )

@@ -2,17 +2,41 @@
 
 from firstlight.claims._claim import Claim
 
+_SECTION_7 = {
+    "p": 37,
+    "hidden units": 512,
+    "activation": "relu",
+    "training fraction": 0.7,
+    "step size": 1e-3,
+    "steps": 5000,
+    "seeds": 5,
+    "initial entries": "N(0, p^(−1/2))",
+    "method": "Euler steps of eq. 21",
+    "p^(−1/2) is": None,
+}
+
 CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="manifold.figure-1",
         title="A linear model groks addition from one sample",
         locator="Figure 1, Section 3.1",
         statement=(
-            "ŷ = w₁x₁ + w₂x₂ trained on 1 + 1 = 2 from (−1, 1) with λ ∈ {0.01, 0.1, 0.2}: zero loss is reached fast, "
-            "near (0, 2), then learning follows the norm to (1, 1); the loss is lower for smaller λ, and "
-            "generalisation slower."
+            "ŷ = w₁x₁ + w₂x₂ trained on 1 + 1 = 2 from (−1, 1) with λ ∈ {0.01, 0.1, 0.2}: training loss becomes very "
+            "low after just 10 steps, at (w₁, w₂) ≈ (0, 2), while test loss takes a few hundred steps; then learning "
+            "follows the norm to (1, 1). The model achieves lower loss with smaller λ, but takes longer to generalise."
         ),
         check="toys:grokking_addition",
+        uses=("manifold.theorem-4-9", "manifold.theorem-4-13"),
+        paper_setting={
+            "model": "ŷ = w₁x₁ + w₂x₂",
+            "training sample": "(1, 1) → 2",
+            "initial weights": (-1, 1),
+            "weight decay": (0.01, 0.1, 0.2),
+            "test samples": 100,
+            "test inputs": "normal",
+            "optimizer": None,
+            "learning rate": None,
+        },
     ),
     Claim(
         id="manifold.figure-2",
@@ -23,6 +47,15 @@ CLAIMS: tuple[Claim, ...] = (
             "directly towards the solution of least norm, from every start."
         ),
         check="toys:straight_to_least_norm",
+        uses=("manifold.theorem-4-9", "manifold.theorem-4-13"),
+        paper_setting={
+            "model": "ŷ = w₁x₁ + w₂x₂ + w₃x₃",
+            "training sample": "(1, 1, 1) → 3",
+            "runs": 4,
+            "initial weights": None,
+            "weight decay": None,
+            "optimizer": None,
+        },
     ),
     Claim(
         id="manifold.figure-3",
@@ -30,13 +63,24 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Figure 3, Section 3.3",
         statement=(
             "Training follows a curved zero-loss set (left), one with a singular point (centre) and one with a kink "
-            "(right). Singular points form a null set, so the probability of meeting one in training is exactly zero."
+            "(right). If the network is realized by a smooth function, the singularities form a null set, i.e. the "
+            "probability of encountering a singularity during standard training is exactly zero."
         ),
         corrected=(
             "Left, w₁² − w₂² decays exactly as e^{−4λt} and training stays within O(λ) of the constrained flow; right, "
             "each coordinate is piecewise exponential. Centre, every run ends at the singular point."
         ),
-        check="toys:curved_singular_and_kinked",
+        check="curved_sets:curved_singular_and_kinked",
+        uses=("manifold.theorem-4-9", "manifold.theorem-4-13"),
+        paper_setting={
+            "left": "two-layer linear network, curved zero-loss set",
+            "centre": "two-layer linear network, zero-loss set with a singularity at (0, 0)",
+            "right": "one layer, leaky ReLU with slope 1/10, addition",
+            "data": None,
+            "initial weights": None,
+            "weight decay": None,
+            "optimizer": None,
+        },
     ),
     Claim(
         id="manifold.theorem-4-9",
@@ -47,6 +91,7 @@ CLAIMS: tuple[Claim, ...] = (
             "sup_t dist_𝒵(θ(t)) < ε."
         ),
         check="stability:stability",
+        uses=("manifold.lemma-a-1",),
     ),
     Claim(
         id="manifold.theorem-4-13",
@@ -57,6 +102,7 @@ CLAIMS: tuple[Claim, ...] = (
             "|vᵀ∇𝓛(θ)|/(‖v‖‖∇𝓛(θ)‖) < C dist_𝒵(θ) for all θ ∈ S∖𝒵 with dist_𝒵(θ) < x₀ and v ∈ 𝒯 at proj_𝒵(θ)."
         ),
         check="stability:orthogonality",
+        uses=("manifold.lemma-b-1", "manifold.proposition-b-4"),
     ),
     Claim(
         id="manifold.theorem-5-1",
@@ -80,6 +126,7 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Eq. 17",
         statement="𝓡(W₁) = 𝓛_λ(W₁, φ(W₁)) with φ of eq. 16.",
         check="isolated:cost_function",
+        uses=("manifold.theorem-5-1", "manifold.equation-16"),
     ),
     Claim(
         id="manifold.equation-20",
@@ -91,6 +138,7 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         corrected="As λ → 0, φ(W₁) = Hᵀ(HHᵀ)⁻¹Y if H has full row rank (n ≤ d_h), and 𝓡 is as printed.",
         check="isolated:zero_loss_cost",
+        uses=("manifold.equation-16", "manifold.equation-17"),
     ),
     Claim(
         id="manifold.equation-21",
@@ -98,6 +146,7 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Eq. 21",
         statement="Ẇ₁ ≈ Xᵀ((AYYᵀAH) ∘ σ′(XW₁)) − W₁ with H = σ(XW₁) and A = (HHᵀ)⁻¹.",
         check="isolated:closed_form",
+        uses=("manifold.theorem-5-1", "manifold.equation-20", "manifold.appendix-c"),
     ),
     Claim(
         id="manifold.two-rate-limit",
@@ -111,27 +160,33 @@ CLAIMS: tuple[Claim, ...] = (
             "It is the limit lr₂/lr₁ → ∞ of training with two rates, reached as lr₁/lr₂; at equal rates W differs."
         ),
         check="training:two_rates",
+        uses=("manifold.theorem-5-1", "manifold.equation-21"),
     ),
     Claim(
         id="manifold.minimum-norm",
         title="Training with weight decay ends at the least norm",
-        locator="Sections 3.2 and 4",
-        statement="Once the training data are memorised, weight decay makes learning minimise the norm at zero loss.",
-        corrected=(
-            "This holds where the decay is part of the loss (L2), also under Adam; not for AdamW's decoupled decay."
+        locator="Abstract; Section 4",
+        statement=(
+            "post-memorization learning can be understood through the lens of constrained optimization: gradient "
+            "descent effectively minimizes the weight norm on the zero-loss manifold."
         ),
+        verbatim=True,
         check="training:least_norm",
+        uses=("manifold.theorem-4-9", "manifold.theorem-4-13", "manifold.equation-21"),
     ),
     Claim(
         id="manifold.section-7",
         title="The embedding on its own generalises late",
         locator="Section 7.4.1",
         statement=(
-            "p = 37, d_h = 512, ReLU, f_s = 0.7, η = 0.001, T = 5000, five starts: though the training loss is exactly "
-            "zero throughout, test accuracy is not better than guessing for the first 500 steps and perfect after "
-            "about 2000."
+            "Despite the fact that the training loss is exactly zero throughout, the test accuracy is not better than "
+            "random guessing for the first 500 steps. However, the network eventually achieves perfect generalization "
+            "on the test data after about 2000 steps."
         ),
+        verbatim=True,
         check="section_7:delayed_generalisation",
+        uses=("manifold.equation-21", "manifold.theorem-4-9"),
+        paper_setting=_SECTION_7,
     ),
     Claim(
         id="manifold.figure-4",
@@ -143,6 +198,8 @@ CLAIMS: tuple[Claim, ...] = (
             "the same frequency and dissimilar for different ones (each circle uses its own hidden units)."
         ),
         check="section_7:circles",
+        uses=("manifold.equation-21", "manifold.section-7"),
+        paper_setting=_SECTION_7,
     ),
     Claim(
         id="manifold.lemma-a-1",
@@ -167,6 +224,7 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Proposition B.4",
         statement="θ − proj_𝒵(θ) lies in the normal space of 𝒵 at proj_𝒵(θ), for all θ.",
         check="stability:normal_displacement",
+        uses=("manifold.lemma-b-1",),
     ),
     Claim(
         id="manifold.appendix-c",
@@ -175,5 +233,6 @@ CLAIMS: tuple[Claim, ...] = (
         statement="∇𝓡(W₁) = −2λW₁ + 2λXᵀ[(AYYᵀAH) ∘ σ′(XW₁)].",
         corrected="∇𝓡(W₁) = 2λW₁ − 2λXᵀ[(AYYᵀAH) ∘ σ′(XW₁)], so that eq. 21 is −∇𝓡/2λ.",
         check="isolated:sign_of_appendix",
+        uses=("manifold.equation-20",),
     ),
 )

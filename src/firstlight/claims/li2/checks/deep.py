@@ -73,8 +73,8 @@ def _judge(data: Mapping[str, Any]) -> list[Criterion]:
     plain, residual = np.array(data["signal"]["plain"]), np.array(data["signal"]["residual"])
     threshold = float(stats.t.ppf(LEVEL, plain.shape[1] - 1))
     reason = f"one-sided t test over {plain.shape[1]} seeds at level 0.001"
-    sampled = "the sampling error of the gradient, from the scatter of its blocks, four times"
-    limit = 4 * data["sampling"]
+    sampled = "the sampling error of the gradient, from the scatter of its blocks, twice"
+    limit = 2 * data["sampling"]
     return [
         at_most(
             "G_{L−1} = (D_L ỸỸᵀD_L) F_{L−1} (W_L W_Lᵀ) (eq. 12)",
