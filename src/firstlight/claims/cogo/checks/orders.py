@@ -114,12 +114,12 @@ def _measure_decay(setting: Setting) -> Measurement:
     )
 
 
-def _collapsed(networks: Sequence[Sequence[int]]) -> bool:
+def _collapsed(networks: Sequence[Sequence[float]]) -> bool:
     """Check that no frequency of any network has nodes."""
     return not any(map(any, networks))
 
 
-def _survive(networks: Sequence[Sequence[int]]) -> bool:
+def _survive(networks: Sequence[Sequence[float]]) -> bool:
     """Check that every frequency of every network has nodes."""
     return all(map(all, networks))
 

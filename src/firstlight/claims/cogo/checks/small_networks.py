@@ -83,7 +83,7 @@ def _judge_orders(data: Mapping[str, Any]) -> list[Criterion]:
     ]
 
 
-def _exactly(networks: Sequence[Sequence[int]], order: int, other: int, how: str) -> list[Criterion]:
+def _exactly(networks: Sequence[Sequence[float]], order: int, other: int, how: str) -> list[Criterion]:
     """Judge that each frequency has exactly `order` nodes: in all networks, and in most frequencies."""
     exact = [list(network) == [order] * 3 for network in networks]
     own = [float(np.mean(np.array(network) == order)) for network in networks]
