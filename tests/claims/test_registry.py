@@ -52,7 +52,7 @@ def test_modules_of_checks_that_do_not_need_torch_do_not_import_it():
     code = f"import importlib, sys; [importlib.import_module(m) for m in {without!r}]; print('torch' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
-    assert with_torch == {f"firstlight.claims.fact.checks.{name}" for name in ("identity", "perceptrons")}
+    assert with_torch == {f"firstlight.claims.fact.checks.{name}" for name in ("identity", "layers", "tables")}
 
 
 def test_listing_claims_imports_nothing_heavy():

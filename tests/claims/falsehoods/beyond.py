@@ -39,4 +39,9 @@ FALSEHOODS: dict[str, dict[str, Falsehood]] = {
         "quaternions do not matter": put("same share/SL(2,3)", lambda outcomes: [1] * len(outcomes)),
         "dihedral groups are harder": put("same share/D12", lambda outcomes: [0] * len(outcomes)),
     },
+    "beyond.fact-scale-runaway": {
+        "a scale that leaves the recursion": put("runs/q = 2, fact/0/error", 0.1),
+        "a plain update that stays": put("runs/q = 2, fact/0/range", 0.1),
+        "a geometric update that runs away": put("runs/q = 2, fact_geometric/0/range", 30.0),
+    },
 }

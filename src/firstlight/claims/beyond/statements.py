@@ -102,4 +102,21 @@ CLAIMS: tuple[Claim, ...] = (
         uses=("li2.figure-4", "li2.figure-8", "li2.theorem-4"),
         check="boundaries:non_abelian_groups",
     ),
+    Claim(
+        id="beyond.fact-scale-runaway",
+        title="Why the scale of M runs away under plain FACT",
+        locator="beyond FACT, Appendix E and Section 6",
+        statement=(
+            "For k = t^q without ridge, log tr M obeys log tr M′ = e·log tr M + log tr U(M/tr M) exactly, where U is "
+            "the update and e = −q for the plain one, (1 − q)/2 for the geometric one. A deviation of the scale is "
+            "multiplied by e in every iteration: it alternates and grows for |e| > 1, whatever the shape of M does."
+        ),
+        proved=(
+            "All of it: K_{sM} = s^q K_M, so α scales by s^(−q) and FACT, which has α twice and one slope, by "
+            "s^(−2q)·s^q; the updates are homogeneous of degree 1 and ½ + ½ in FACT and M."
+        ),
+        refuted_by="A ridgeless machine with k = t^q whose log tr M leaves the recursion by more than rounding.",
+        uses=("fact.scale-law", "fact.lemma-f-1", "fact.algorithm-1"),
+        check="fact_scale:scale_runaway",
+    ),
 )

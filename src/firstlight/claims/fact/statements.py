@@ -2,6 +2,54 @@
 
 from firstlight.claims._claim import Claim
 
+_RECIPE = {
+    "momentum": 0.9,
+    "learning rate": 0.1,
+    "schedule": "cosine",
+    "batch": 64,
+    "epochs": 200,
+    "loss": "mean-squared error",
+    "initialisation": "PyTorch",
+    "pixels": None,
+    "biases": None,
+    "squared error of a sample": None,
+}
+"""Appendix B; None where the paper prints nothing."""
+
+_COLUMNS = {
+    "MNIST, n = 1000": (1000, 1e-4),
+    "MNIST, n = 2000": (2000, 1e-4),
+    "MNIST, n = 5000": (5000, 1e-4),
+    "MNIST, n = 60000": (60_000, 1e-4),
+    "CIFAR-10, decay 1e-4": (50_000, 1e-4),
+    "CIFAR-10, decay 1e-3": (50_000, 1e-3),
+}
+_TABLE = _RECIPE | {"data": ["MNIST", "CIFAR-10"], "depth": 3, "width": 1024, "seeds": None}
+_TABLE_2 = _TABLE | {
+    "rows": {name: rows for name, (rows, _) in _COLUMNS.items()},
+    "weight decay": {name: decay for name, (_, decay) in _COLUMNS.items()},
+}
+_TABLE_1 = _TABLE | {"rows": {"MNIST, n = 60000": 60_000, "CIFAR-10, decay 1e-4": 50_000}, "weight decay": 1e-4}
+_FIGURES = _RECIPE | {"hidden layers": 5, "weight decay": 1e-4, "seeds": 5}
+_FIGURE_3 = _FIGURES | {
+    "data": ["MNIST", "CIFAR-10"],
+    "rows": {"MNIST": 60_000, "CIFAR-10": 50_000},
+    "width": {"MNIST": 1024, "CIFAR-10": 3072},
+}
+_FIGURE_8 = _FIGURES | {"data": ["CIFAR-10"], "rows": 50_000, "width": None}
+_DEEP = "Five runs of width 3072 on CIFAR-10 take two days of two cores, those on MNIST six hours."
+_PARITY = {
+    "d": 50,
+    "test rows": 1000,
+    "inputs": "±1/√d",
+    "kernel": "Gaussian",
+    "bandwidth": 5,
+    "iterations": 5,
+    "ridge": None,
+    "trace of M": None,
+}
+"""Section 4.3."""
+
 CLAIMS: tuple[Claim, ...] = (
     Claim(
         id="fact.theorem-3-1",
@@ -10,6 +58,7 @@ CLAIMS: tuple[Claim, ...] = (
         statement="At a critical point of L + (λ/2)‖θ‖² in W, WᵀW = FACT = −(1/nλ) Σ_i (∇_hℓ_i) h(x_i)ᵀ.",
         check="identity:forward",
         needs=("torch",),
+        uses=(),
     ),
     Claim(
         id="fact.remark-3-3",
@@ -19,6 +68,7 @@ CLAIMS: tuple[Claim, ...] = (
         corrected="WᵀW = FACTᵀ and WᵀW = √(FACT·FACTᵀ), computed as USUᵀ from the singular values of FACT.",
         check="identity:symmetrised",
         needs=("torch",),
+        uses=("fact.theorem-3-1",),
     ),
     Claim(
         id="fact.table-1",
@@ -27,8 +77,12 @@ CLAIMS: tuple[Claim, ...] = (
         statement=(
             "Correlation with WᵀW after training on MNIST, CIFAR-10: FACT .999, .896; NFA .909, .722; eNFA .903, .714."
         ),
-        check="perceptrons:table_1",
+        check="tables:table_1",
         needs=("torch", "mnist", "cifar10"),
+        uses=("fact.theorem-3-1", "fact.table-2"),
+        scales=("quick", "reduced", "paper"),
+        paper_setting=_TABLE_1,
+        reduced_because="CIFAR-10 with 50,000 rows takes another hour of two cores than the MNIST column.",
     ),
     Claim(
         id="fact.table-2",
@@ -38,25 +92,31 @@ CLAIMS: tuple[Claim, ...] = (
             "In all cases except MNIST n = 1000, FACT and its symmetrisation correlate better with W₁ᵀW₁ than √AGOP "
             "and √eNFA."
         ),
-        check="perceptrons:table_2",
+        check="tables:table_2",
         needs=("torch", "mnist", "cifar10"),
         corrected=(
-            "It is so where the budget wd·Σlr/(1 − momentum) is above 1; the printed recipe has 0.16 at n = 1000 and "
-            "0.32 at n = 2000, and there √AGOP is ahead of FACT."
+            "It is so where the budget wd·Σlr/(1 − momentum) is above 1.5; the printed recipe has 0.16 at n = 1000, "
+            "0.32 at n = 2000 and 0.79 at n = 5000, and there √AGOP is ahead of FACT."
         ),
+        uses=("fact.theorem-3-1", "fact.remark-3-3"),
+        scales=("quick", "reduced", "paper"),
+        paper_setting=_TABLE_2,
+        reduced_because="The columns of CIFAR-10 take two hours of one core in all.",
     ),
     Claim(
         id="fact.figure-3",
         title="Alignment at every layer",
         locator="Figure 3",
         statement=(
-            "FACT correlates with WᵀW at every hidden layer of five-layer perceptrons, more than AGOP, eNFA and their "
-            "roots."
+            "FACT correlates with WᵀW at every hidden layer of five-layer perceptrons, over the layers more than AGOP, "
+            "eNFA and their roots."
         ),
-        check="perceptrons:figure_3",
+        check="layers:figure_3",
         needs=("torch", "mnist", "cifar10"),
-        # Width 256. MNIST, n = 2000, budget 5.8: FACT .954, .996, .999, .999, .998 by layer; √eNFA .997 in the second.
-        # CIFAR-10, n = 1000, budget 3.2, loss .05: .582, .982, .997, .997, .990; √AGOP .949 in the first.
+        uses=("fact.theorem-3-1", "fact.table-2"),
+        scales=("quick", "reduced", "paper"),
+        paper_setting=_FIGURE_3,
+        reduced_because=_DEEP,
     ),
     Claim(
         id="fact.theorem-3-4",
@@ -67,6 +127,7 @@ CLAIMS: tuple[Claim, ...] = (
             "FACT holds."
         ),
         check="separation:nearly_uncorrelated",
+        uses=("fact.theorem-3-1", "fact.lemma-d-2"),
     ),
     Claim(
         id="fact.figure-4",
@@ -75,16 +136,30 @@ CLAIMS: tuple[Claim, ...] = (
         statement="At τ = 0.02, p = λ = 1e-5, width 10, FACT has cosine 0.994 with WᵀW and AGOP less than 0.068.",
         corrected="Separation needs λ ≲ p/10: at τ = 0.02, p = 1e-6, λ = 1e-8 FACT has cosine 1 and AGOP 0.0555.",
         check="separation:figure_4",
+        uses=("fact.theorem-3-4", "fact.theorem-3-1"),
+        paper_setting={
+            "τ": 0.02,
+            "p": 1e-5,
+            "λ": 1e-5,
+            "width": 10,
+            "optimizer": "Adam",
+            "iterations": 10**6,
+            "learning rate": 0.01,
+            "initialisation": None,
+            "seeds": None,
+        },
     ),
     Claim(
         id="fact.figure-1",
         title="FACT-RFM learns a sparse parity by a phase transition",
         locator="Figure 1, Section 4.3",
         statement=(
-            "FACT-RFM on the parity of 4 of 50 bits (n = 25 000) has a phase transition as neural networks have: test "
-            "accuracy stays near chance and then jumps, and the features learn the support of the parity."
+            "FACT-RFM on the parity of 4 of 50 bits (n = 25,000) reproduces phase transitions found in learning with "
+            "neural networks, and features learn the support of the sparse parity."
         ),
         check="rfm_parity:phase_transition",
+        uses=("fact.algorithm-1", "fact.appendix-e", "fact.figure-5"),
+        paper_setting=_PARITY | {"k": 4, "rows": 25_000, "update": "geometric", "support": [7, 15, 25, 29]},
     ),
     Claim(
         id="fact.algorithm-1",
@@ -95,6 +170,7 @@ CLAIMS: tuple[Claim, ...] = (
             "(FACT·WᵀW·WᵀW·FACTᵀ)^{1/8}; the output is f̂_T."
         ),
         check="rfm_algorithm:as_printed",
+        uses=("fact.lemma-f-1", "fact.lemma-f-2"),
     ),
     Claim(
         id="fact.table-3",
@@ -106,6 +182,10 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         check="rfm_tabular:tabular",
         needs=("uci121",),
+        uses=("fact.algorithm-1", "fact.appendix-e"),
+        scales=("quick", "reduced", "paper"),
+        paper_setting={"data": "UCI corpus", "data sets": 120, "kernel": "Laplace", "bandwidth": None, "ridges": None},
+        reduced_because="The 17 sets above 5,000 rows take most of a day of two cores; FIRSTLIGHT_UCI_ROWS adds them.",
     ),
     Claim(
         id="fact.figure-5",
@@ -116,6 +196,11 @@ CLAIMS: tuple[Claim, ...] = (
             "of k of 50 bits, and √(FACT·M) and √AGOP are of low rank on the bits of the parity."
         ),
         check="rfm_parity:parity_features",
+        uses=("fact.algorithm-1", "fact.appendix-e"),
+        scales=("quick", "reduced", "paper"),
+        paper_setting=_PARITY
+        | {"rows": {"k = 2": 500, "k = 3": 5000, "k = 4": 50_000}, "updates": ["geometric", "NFA"]},
+        reduced_because="With 50,000 rows the kernel matrix takes 20 GB in double precision, which the ridge needs.",
     ),
     Claim(
         id="fact.figure-6",
@@ -129,6 +214,16 @@ CLAIMS: tuple[Claim, ...] = (
             "They do with the quadratic kernel, FACT up to 99.9 %; with the Gaussian kernel geometric FACT stalls."
         ),
         check="rfm_modular:modular_addition",
+        uses=("fact.algorithm-1", "fact.appendix-e"),
+        paper_setting={
+            "modulus": 61,
+            "fraction": 0.5,
+            "iterations": 75,
+            "updates": ["geometric", "NFA"],
+            "kernel": None,
+            "ridge": None,
+            "seeds": None,
+        },
     ),
     Claim(
         id="fact.proposition-5-1",
@@ -140,6 +235,7 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         corrected="The formulas hold; FACT·M is positive semi-definite when k′ is a positive definite kernel.",
         check="rfm_identities:inner_product_forms",
+        uses=("fact.lemma-f-1",),
     ),
     Claim(
         id="fact.figure-7",
@@ -149,6 +245,15 @@ CLAIMS: tuple[Claim, ...] = (
             "At the end of FACT-RFM on addition modulo 61, τ(x_i, M, x_j) is nearly proportional to k′(x_iᵀMx_j)."
         ),
         check="rfm_modular:similar_factors",
+        uses=("fact.proposition-5-1", "fact.figure-6"),
+        paper_setting={
+            "modulus": 61,
+            "fraction": None,
+            "iterations": None,
+            "pairs shown": 1000,
+            "kernel": None,
+            "seeds": None,
+        },
     ),
     Claim(
         id="fact.envelope-identity",
@@ -159,6 +264,7 @@ CLAIMS: tuple[Claim, ...] = (
             "critical points of the kernel machine's regularised cost."
         ),
         check="rfm_identities:envelope",
+        uses=("fact.lemma-f-1", "fact.lemma-f-2"),
     ),
     Claim(
         id="fact.scale-law",
@@ -169,7 +275,8 @@ CLAIMS: tuple[Claim, ...] = (
             "multiplied by −q in the logarithm by the plain update, by (1−q)/2 by the geometric one: they diverge for "
             "q ≥ 2 and q > 3, and keeping the trace of M cures it."
         ),
-        check="rfm_identities:scale_law",
+        check="rfm_scale:scale_law",
+        uses=("fact.algorithm-1", "fact.lemma-f-1"),
     ),
     Claim(
         id="fact.appendix-e",
@@ -185,6 +292,7 @@ CLAIMS: tuple[Claim, ...] = (
             "the drift of its scale; on modular arithmetic it then generalises and is lost again, so stop it early."
         ),
         check="rfm_algorithm:choice_of_update",
+        uses=("fact.algorithm-1", "fact.theorem-3-1"),
     ),
     Claim(
         id="fact.lemma-f-1",
@@ -192,6 +300,7 @@ CLAIMS: tuple[Claim, ...] = (
         locator="Lemma F.1",
         statement="At the optimal α of kernel ridge regression, FACT = Σ_ij ∂_x K(x, x_j)|_{x=x_i} α_jᵀα_i x_iᵀ.",
         check="rfm_identities:fact_from_coefficients",
+        uses=("fact.theorem-3-1", "fact.lemma-f-2"),
     ),
     Claim(
         id="fact.lemma-f-2",
@@ -200,6 +309,19 @@ CLAIMS: tuple[Claim, ...] = (
         statement="With α = (K + λI)⁻¹Y and ℓ = ½|ŷ − y|², α_i = −ℓ′(ŷ_i, y_i)/(nλ).",
         corrected="So it is with α = (K + nλI)⁻¹Y, as in Algorithm 1; the lemma's λ and nλ are mixed up.",
         check="rfm_identities:representer_coefficients",
+        uses=(),
+    ),
+    Claim(
+        id="fact.remark-f-3",
+        title="Dual coefficients beyond the squared loss",
+        locator="Remark F.3",
+        statement=(
+            "A statement of this form relating the representer coefficients to the loss derivatives at optimality is "
+            "more generally true beyond the MSE loss."
+        ),
+        verbatim=True,
+        check="rfm_identities:other_losses",
+        uses=("fact.lemma-f-2",),
     ),
     Claim(
         id="fact.figure-8",
@@ -208,9 +330,12 @@ CLAIMS: tuple[Claim, ...] = (
         statement=(
             "FACT has low correlation for most epochs, √(FACT·FACTᵀ) nontrivial, before rising sharply to near-perfect."
         ),
-        check="perceptrons:figure_8",
+        check="layers:figure_8",
         needs=("torch", "cifar10"),
-        # CIFAR-10, n = 1000, width 256, budget 3.2, loss .05 (not interpolated): layers end at .582, .982, .997.
+        uses=("fact.theorem-3-1", "fact.remark-3-3", "fact.figure-3"),
+        scales=("quick", "reduced", "paper"),
+        paper_setting=_FIGURE_8,
+        reduced_because=_DEEP,
     ),
     Claim(
         id="fact.theorem-a-1",
@@ -219,23 +344,31 @@ CLAIMS: tuple[Claim, ...] = (
         statement="At a critical point WWᵀ = bFACT = −(1/nλ) Σ_i (Wh(x_i)) (∇_{Wh}ℓ_i)ᵀ.",
         check="identity:backward",
         needs=("torch",),
+        uses=("fact.theorem-3-1",),
     ),
     Claim(
         id="fact.figure-9",
         title="Backward alignment at every layer",
         locator="Figure 9",
         statement="The backward versions of FACT, AGOP and eNFA against WWᵀ of every layer: bFACT aligns best.",
-        check="perceptrons:figure_9",
+        check="layers:figure_9",
         needs=("torch", "mnist", "cifar10"),
+        uses=("fact.theorem-a-1", "fact.figure-3"),
+        scales=("quick", "reduced", "paper"),
+        paper_setting=_FIGURE_3,
+        reduced_because=_DEEP,
     ),
     Claim(
         id="fact.figure-10",
         title="Backward alignment along training",
         locator="Figure 10",
-        statement="The backward versions over epochs: bFACT is low for most of training and rises at its end.",
-        check="perceptrons:figure_10",
+        statement="The backward versions over epochs: bFACT becomes near-perfect late, ahead of the others.",
+        check="layers:figure_10",
         needs=("torch", "cifar10"),
-        # The same run: bFACT ends at .889, .996, .997.
+        uses=("fact.theorem-a-1", "fact.figure-8"),
+        scales=("quick", "reduced", "paper"),
+        paper_setting=_FIGURE_8,
+        reduced_because=_DEEP,
     ),
     Claim(
         id="fact.appendix-c",
@@ -244,11 +377,8 @@ CLAIMS: tuple[Claim, ...] = (
         statement=(
             "Close to the ground truth, layers are approximately balanced and W₁ᵀW₁ ≈ AGOP^(1/L) ≈ ((W*)ᵀW*)^(1/L)."
         ),
-        corrected=(
-            "At any critical point with λ > 0, saddles too, layers are exactly balanced: W₁ᵀW₁ = AGOP^(1/L) and "
-            "W_lᵀW_l = AGOP_l^(1/(L−l+1)), whether or not the ground truth is near."
-        ),
         check="linear:exactly_balanced",
+        uses=("fact.theorem-3-1",),
     ),
     Claim(
         id="fact.figure-11",
@@ -258,6 +388,26 @@ CLAIMS: tuple[Claim, ...] = (
             "AGOP^(1/L) has cosine close to 1 with W₁ᵀW₁; FACT has at least 0.999 at every depth, nothing to tune."
         ),
         check="linear:powers_by_depth",
+        corrected=(
+            "AGOP^(1/L) has; FACT has at least 0.99. Gradient noise of the last batches leaves 0.9984 at depth 5; at a "
+            "critical point it is 1."
+        ),
+        uses=("fact.appendix-c", "fact.theorem-3-1"),
+        paper_setting={
+            "inputs": 10,
+            "outputs": 5,
+            "width": 512,
+            "depths": None,
+            "rows": 5000,
+            "batch": 128,
+            "learning rate": 5e-3,
+            "weight decay": 1e-2,
+            "epochs": 5000,
+            "optimizer": "SGD",
+            "initialisation": "PyTorch",
+            "teacher": "standard Gaussian entries",
+            "seeds": None,
+        },
     ),
     Claim(
         id="fact.lemma-d-2",
@@ -269,5 +419,6 @@ CLAIMS: tuple[Claim, ...] = (
             "Step 1 of the proof of Theorem 3.4 needs ā₂ = ā₃ = −τ/2 and ā₅ = ā₆ = −½."
         ),
         check="separation:cheapest_network",
+        uses=(),
     ),
 )

@@ -161,7 +161,8 @@ class _Training:
         self.optimizer = torch.optim.SGD(
             self.parameters, recipe.rate, recipe.momentum, weight_decay=recipe.weight_decay, fused=True
         )
-        self.epoch, self.probes = 0, {"forward": {}, "backward": {}}
+        self.epoch = 0
+        self.probes: dict[str, Any] = {"forward": {}, "backward": {}}
         if path is not None and path.exists():
             self._restore(path)
 

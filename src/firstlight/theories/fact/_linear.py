@@ -10,12 +10,14 @@ from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg.blas import sgemm
+from scipy.linalg import get_blas_funcs
 
 from firstlight import _canonical as canonical
 from firstlight import features
 
 Weights = list[Float[np.ndarray, "_ _"]]
+
+_GEMM = get_blas_funcs("gemm", dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +145,7 @@ def _take_step(turned: list[np.ndarray], S: np.ndarray, T: np.ndarray, scale: fl
     for W in turned[:-1]:
         before.append(before[-1] @ W.T)
     for place, (W, A, B) in enumerate(zip(turned, before, after, strict=True)):
-        turned[place] = sgemm(-scale, B, A.T @ slope, beta=kept, c=W, trans_b=True, overwrite_c=True)
+        turned[place] = _GEMM(-scale, B, A.T @ slope, beta=kept, c=W, trans_b=True, overwrite_c=True)
 
 
 def balanced_minimiser(problem: LinearProblem, depth: int, width: int) -> Weights:

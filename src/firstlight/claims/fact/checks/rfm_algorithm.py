@@ -44,7 +44,8 @@ def _measure_printed(setting: Setting) -> Measurement:
             after[f"{name}, {update}"] = _kernels.off(ours[-1], literal[-1])
             plain[name] = _kernels.off(ours[0], literal[0])
         start = np.eye(X.shape[1])
-        ridge = KernelRidge(alpha=n * lam, kernel="precomputed").fit(_kernels.kernel(name)(X, X, start), Y)
+        penalty: Any = n * lam
+        ridge = KernelRidge(alpha=penalty, kernel="precomputed").fit(_kernels.kernel(name)(X, X, start), Y)
         library[name] = _kernels.off(ours[0], ridge.predict(_kernels.kernel(name)(Z, X, start)))
     data = {"after three updates": after, "iteration 0": plain, "iteration 0, scikit-learn": library}
     note = "The last update of the printed loop does not enter the output f_T."

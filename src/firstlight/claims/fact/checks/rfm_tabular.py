@@ -234,8 +234,9 @@ def synthetic_tables(seed: int, count: int = 10, n: int = 160, d: int = 8) -> li
 
 def _measure(setting: Setting) -> Measurement:
     """Evaluate all methods set by set. On the corpus every fold is saved, and an interrupted check resumes."""
-    seeds = setting.seeds_or((0,)) if setting.scale == "quick" else ()
-    results = _synthetic(seeds[0]) if setting.scale == "quick" else _corpus(setting)
+    seed = setting.seeds_or((0,))[0]
+    seeds = (seed,) if setting.scale == "quick" else ()
+    results = _synthetic(seed) if setting.scale == "quick" else _corpus(setting)
     by_set = {protocol: accuracies(results, protocol) for protocol in PROTOCOLS}
     means = {protocol: {m: float(np.mean(v)) for m, v in methods.items()} for protocol, methods in by_set.items()}
     gains = {
