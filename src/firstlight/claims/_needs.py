@@ -9,7 +9,7 @@ from firstlight._files import data_directory as data_directory
 EXTRAS = {"torch": "torch", "cluster": "distributed", "tables": "pyarrow"}
 """Extra of the package → module whose presence shows that the extra is installed."""
 
-DATASETS = ("mnist", "cifar10_subset", "california_housing", "uci121")
+DATASETS = ("mnist", "cifar10", "cifar10_subset", "california_housing", "uci121")
 """Names of the folders that a data directory may hold."""
 
 

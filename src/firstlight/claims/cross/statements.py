@@ -1,8 +1,6 @@
 """Statements that relate one theory to another."""
 
 from firstlight.claims._claim import Claim
-from firstlight.claims.cogo import tolerances as cogo_tolerances
-from firstlight.claims.cross import tolerances
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
@@ -11,11 +9,11 @@ CLAIMS: tuple[Claim, ...] = (
         locator="AGF, Section 5; Li₂, Theorem 2",
         statement=(
             "For one-hot inputs AGF's utility at its maximum is √(8E*/27)/M² with E* Li₂'s energy of the same irrep, "
-            "on any finite group, so that both order the irreps alike; gradient flow learns them in order of utility."
+            "on any finite group, so that both order the irreps alike. For a template with separate coefficients "
+            "gradient flow learns the irreps in the order of AGF's utilities."
         ),
         check="agf_order:same_order",
-        tolerance=tolerances.SAME_ENERGY,
-        tolerance_reason="closed forms on both sides; orders are compared exactly",
+        uses=("agf.equation-9", "li2.theorem-2"),
     ),
     Claim(
         id="cross.cogo-order-vs-li2-nodes",
@@ -27,8 +25,7 @@ CLAIMS: tuple[Claim, ...] = (
             "generic true maxima of Li₂'s energy 8 with centred samples, 9 with centred outputs."
         ),
         check="cogo_nodes:nodes_side_by_side",
-        tolerance={"largest crafted loss": cogo_tolerances.ZERO_LOSS},
-        tolerance_reason="squared residuals of rounding size in float64; nodes are counted",
+        uses=("cogo.corollary-2", "cogo.corollary-3", "li2.theorem-3"),
     ),
     Claim(
         id="cross.fact-at-isolated-fixed-point",
@@ -36,8 +33,7 @@ CLAIMS: tuple[Claim, ...] = (
         locator="FACT, Theorem 3.2; Geometry of grokking, eq. 21",
         statement="At a fixed point of eq. 21, WWᵀ = −(1/λ_FACT) Xᵀ δ Wᵀ with λ_FACT = 2λ, δ summed over samples.",
         check="manifold:fact_at_fixed_point",
-        tolerance=tolerances.ISOLATED_IDENTITY,
-        tolerance_reason="rounding in float64 times the condition number of HHᵀ + λI, after Newton steps",
+        uses=("fact.theorem-3-1", "manifold.equation-21"),
     ),
     Claim(
         id="cross.li2-ridge-vs-isolated",
@@ -48,7 +44,6 @@ CLAIMS: tuple[Claim, ...] = (
             "that Ẇ = Xᵀ(G_F ∘ σ′)/λ − W."
         ),
         check="manifold:ridge_against_isolated",
-        tolerance=tolerances.ISOLATED_IDENTITY,
-        tolerance_reason="rounding in float64 times the condition number of HHᵀ + λI",
+        uses=("li2.equation-5", "manifold.equation-16", "manifold.equation-21"),
     ),
 )

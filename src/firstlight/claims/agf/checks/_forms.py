@@ -8,6 +8,11 @@ from scipy.integrate import solve_ivp
 from firstlight.theories import agf
 from firstlight.theories.agf import Problem
 
+SOLVED = 1e-11 * 1024 * 64
+"""How far two solved trajectories of one equation may be apart."""
+
+SOLVED_REASON = "trajectories are solved to 1e-11 per step in at most 1024 steps; the factor is 64"
+
 
 def form(kappa: int, P: int, seed: int) -> Problem:
     """Return a problem whose utility is a random form of degree κ in P parameters, equal for every neuron."""

@@ -1,24 +1,25 @@
-"""Section 3 and Appendix C: diagonal linear networks, where gradient flow tends to AGF in the limit."""
+"""Section 3 and Appendix C: one neuron of a diagonal linear network in closed form."""
 
-import itertools
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy.integrate import cumulative_simpson, solve_ivp
 
-from firstlight import _canonical as canonical
-from firstlight.claims._claim import Outcome, Setting
-from firstlight.claims.agf.tolerances import CONSERVED, CONSERVED_SQUARE, MAXIMUM_HEIGHT, MAXIMUM_PLACE, UTILITY_SUM
-from firstlight.records import figure
+from firstlight.claims._check import Check, Measurement, Setting
+from firstlight.claims._criteria import above, at_most, equals, within
+from firstlight.claims.agf.checks._diagonal import sparse_regression
+from firstlight.records import Criterion
 from firstlight.theories import agf
 
+SUM_ROUNDING = 64 * 20 * 2.0**-52
+"""Relative rounding of a mean over 20 samples; the factor is 64."""
 
-def _problem(seed: int, d: int = 5, n: int = 20) -> tuple[np.ndarray, np.ndarray]:
-    """Draw the data of Figure 3: covariance eigenvalues 1/i, β* = 10·N(0, 1)."""
-    rng = np.random.default_rng(seed)
-    Q = canonical.orthogonal(rng, d, d)
-    X = rng.standard_normal((n, d)) @ (Q * np.sqrt(1 / np.arange(1, d + 1)))
-    return X, X @ (10 * rng.standard_normal(d))
+CONSERVED = 1e-11 * 1024 * 8
+"""Relative drift along a flow solved to 1e-11 per step in at most 1024 steps; the factor is 8."""
+
+CLOSED_FORM = 64 * 2.0**-52 * 1e3
+"""Rounding of hyperbolic functions of arguments up to about 100, whose derivative amplifies by up to 1e3."""
 
 
 def _uv_flow(slope: float, alpha: float, eta: float, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -27,34 +28,67 @@ def _uv_flow(slope: float, alpha: float, eta: float, times: np.ndarray) -> tuple
     return np.sqrt(2) * alpha * np.cosh(x), np.sqrt(2) * alpha * np.sinh(x)
 
 
-def utility_and_maximum(setting: Setting) -> Outcome:
-    """Check Lemma C.1 by brute force on the circle."""
-    seed = setting.seeds_or((0,))[0]
-    X, y = _problem(seed)
-    n = len(y)
+def _measure_utility(setting: Setting) -> Measurement:
+    """Search the circle for the largest utility of each neuron."""
+    seeds = setting.seeds_or((0,))
+    X, y = sparse_regression(seeds[0])
+    n, points = len(y), setting.choose(quick=20_001, paper=2_000_001)
     beta = np.array([1.0, 0.0, -2.0, 0.0, 0.0])
     slope, r = X.T @ (X @ beta - y) / n, y - X @ beta
-    angle = np.linspace(-np.pi, np.pi, setting.choose(quick=20_001, paper=2_000_001))
+    angle = np.linspace(-np.pi, np.pi, points)
     u, v = np.cos(angle), np.sin(angle)
-    formula, height, balance = [], [], []
+    formula, height, balance, signs = [], [], [], 0
     for i in range(5):
         U = u * v * float(X[:, i] @ r) / n
-        formula.append(float(np.abs(U + u * v * slope[i]).max()))
-        height.append(float(abs(U.max() - abs(slope[i]) / 2)))
+        size = abs(slope[i])
+        formula.append(float(np.abs(U + u * v * slope[i]).max() / size))
+        height.append(float(U.max() / (size / 2) - 1))
         best = int(U.argmax())
-        balance.append(float(abs(abs(u[best]) - abs(v[best]))) + (np.sign(u[best] * v[best]) != -np.sign(slope[i])))
-    measured = {"U + uv∂L": max(formula), "max U − |∂L|/2": max(height), "||u| − |v||": max(balance)}
-    right = max(formula) < UTILITY_SUM and max(height) < MAXIMUM_HEIGHT and max(balance) < MAXIMUM_PLACE
-    return Outcome("holds" if right else "fails", measured, dict.fromkeys(measured, 0.0), seeds=(seed,))
+        balance.append(float(abs(abs(u[best]) - abs(v[best]))))
+        signs += int(np.sign(u[best] * v[best]) == -np.sign(slope[i]))
+    data = {"formula": formula, "height": height, "balance": balance, "signs": signs, "step": 2 * np.pi / (points - 1)}
+    return Measurement(data, {"dimension": 5, "samples": 20}, seeds[:1])
 
 
-def conserved(setting: Setting) -> Outcome:
-    """Check Lemma C.2 along gradient flow of a whole diagonal network."""
-    seed, alpha = setting.seeds_or((0,))[0], 0.1
-    X, y = _problem(seed, d=setting.choose(quick=3, paper=5))
+def _judge_utility(data: Mapping[str, Any]) -> list[Criterion]:
+    step = data["step"]
+    return [
+        at_most(
+            "U_i = −u_i v_i ∂L/∂β_i",
+            "largest difference from the mean over samples, relative to |∂L/∂β_i|",
+            data["formula"],
+            SUM_ROUNDING,
+            reason="means over 20 samples in float64; the factor is 64",
+        ),
+        within(
+            "the largest U_i on the circle is ½|∂L/∂β_i|",
+            "largest value on a grid over ½|∂L/∂β_i|, minus 1",
+            data["height"],
+            0.0,
+            step**2 + SUM_ROUNDING,
+            reason="a parabola on a grid of this step is lower than its maximum by at most 2(step/2)²·2",
+        ),
+        at_most(
+            "it is attained where |u_i| = |v_i|",
+            "||u_i| − |v_i|| at the largest value on the grid",
+            data["balance"],
+            2 * step,
+            reason="the grid's step, at a slope of √2",
+        ),
+        equals("it is attained where sgn(u_i v_i) = −sgn ∂L/∂β_i", "neurons with this sign", data["signs"], 5),
+    ]
+
+
+utility_and_maximum = Check(_measure_utility, _judge_utility)
+
+
+def _measure_conserved(setting: Setting) -> Measurement:
+    """Follow gradient flow of a whole diagonal network from u = √2·α, v = 0."""
+    seeds, alpha = setting.seeds_or((0,)), 0.1
+    X, y = sparse_regression(seeds[0], d=setting.choose(quick=3, paper=5))
     d = X.shape[1]
 
-    def right(t, z):
+    def right(t: float, z: np.ndarray) -> np.ndarray:
         u, v = z[:d], z[d:]
         g = X.T @ (X @ (u * v) - y) / len(y)
         return np.concatenate([-v * g, -u * g])
@@ -62,29 +96,72 @@ def conserved(setting: Setting) -> Outcome:
     start = np.concatenate([np.full(d, np.sqrt(2) * alpha), np.zeros(d)])
     path = solve_ivp(right, (0.0, 3.0), start, method="DOP853", rtol=1e-11, atol=1e-13).y
     u, v = path[:d], path[d:]
-    norm4 = (u**2 + v**2) ** 2
-    measured = {
-        "u² − v² − 2α²": float(np.abs(u**2 - v**2 - 2 * alpha**2).max()),
-        "(2uv)² − ‖θ‖⁴ + 4α⁴": float(np.abs(4 * u**2 * v**2 - norm4 + 4 * alpha**4).max() / norm4.max()),
-        "printed: u² − v² − 2α": float(np.abs(u**2 - v**2 - 2 * alpha).max()),
-        "printed: (2uv)² − ‖θ‖² + 4α²": float(np.abs(4 * u**2 * v**2 - np.sqrt(norm4) + 4 * alpha**2).max()),
+    norm2 = u**2 + v**2
+    data = {
+        "printed difference": float(np.abs(u**2 - v**2 - 2 * alpha).max()),
+        "difference": float(np.abs(u**2 - v**2 - 2 * alpha**2).max() / norm2.max()),
+        "printed product": float(np.abs(4 * u**2 * v**2 - norm2 + 4 * alpha**2).max() / norm2.max() ** 2),
+        "product": float(np.abs(4 * u**2 * v**2 - norm2**2 + 4 * alpha**4).max() / norm2.max() ** 2),
+        "largest norm": float(norm2.max()),
     }
-    holds = measured["u² − v² − 2α²"] < CONSERVED and measured["(2uv)² − ‖θ‖⁴ + 4α⁴"] < CONSERVED_SQUARE
-    wrong = measured["printed: u² − v² − 2α"]
-    return Outcome(
-        "holds-as-corrected" if holds and wrong > 0.1 else "fails",
-        measured,
-        {"u² − v² − 2α²": 0.0, "(2uv)² − ‖θ‖⁴ + 4α⁴": 0.0},
-        evidence=f"At α = 0.1 the printed u² − v² = 2α is off by {wrong:.2f} at every time.",
-        seeds=(seed,),
-    )
+    return Measurement(data, {"alpha": alpha}, seeds[:1])
 
 
-def riccati_solution(setting: Setting) -> Outcome:
-    """Check Lemma C.3: compare Ū along the exact (u, v) with the hyperbolic tangent, before and after a jump."""
+def _judge_conserved(data: Mapping[str, Any]) -> list[Criterion]:
+    reason = "the flow is solved to 1e-11 per step in at most 1024 steps; the factor is 8"
+    drift = CONSERVED * data["largest norm"]
+    return [
+        above(
+            "neurons wake along the flow",
+            "largest ‖θ‖²",
+            data["largest norm"],
+            1.0,
+            form="precondition",
+            reason="an active neuron has norm one",
+        ),
+        at_most(
+            "u² − v² = 2α",
+            "largest |u² − v² − 2α| at α = 0.1",
+            data["printed difference"],
+            drift,
+            form="printed",
+            reason=reason,
+        ),
+        at_most(
+            "u² − v² = 2α²",
+            "largest |u² − v² − 2α²| over the largest ‖θ‖²",
+            data["difference"],
+            CONSERVED,
+            form="corrected",
+            reason=reason,
+        ),
+        at_most(
+            "2uv = ±√(‖θ‖² − 4α²)",
+            "largest |4u²v² − ‖θ‖² + 4α²| over the largest ‖θ‖⁴",
+            data["printed product"],
+            CONSERVED,
+            form="printed",
+            reason=reason,
+        ),
+        at_most(
+            "2uv = ±√(‖θ‖⁴ − 4α⁴)",
+            "largest |4u²v² − ‖θ‖⁴ + 4α⁴| over the largest ‖θ‖⁴",
+            data["product"],
+            CONSERVED,
+            form="corrected",
+            reason=reason,
+        ),
+    ]
+
+
+conserved = Check(_measure_conserved, _judge_conserved)
+
+
+def _measure_tanh(setting: Setting) -> Measurement:
+    """Compare Ū along the exact (u, v) with the hyperbolic tangent."""
     alpha = 1e-3
     eta = -np.log(np.sqrt(2) * alpha)
-    errors = []
+    errors, moved = [], []
     for slope in (-0.7, 1.3):
         times = np.linspace(0.0, 0.4, setting.choose(quick=41, paper=4001))
         u, v = _uv_flow(slope, alpha, eta, times)
@@ -92,204 +169,126 @@ def riccati_solution(setting: Setting) -> Outcome:
         start, U_star = len(times) // 3, abs(slope) / 2
         delta = np.arctanh(U[start] / U_star)
         law = U_star * np.tanh(delta + 4 * eta * U_star * (times[start:] - times[start]))
-        errors.append(float(np.abs(U[start:] - law).max()))
-    return Outcome("holds" if max(errors) < 1e-10 else "fails", max(errors), 0.0)
+        errors.append(float(np.abs(U[start:] - law).max() / U_star))
+        moved.append(float((U[-1] - U[start]) / U_star))
+    return Measurement({"errors": errors, "moved": moved}, {"alpha": alpha})
 
 
-def accumulated_utility(setting: Setting) -> Outcome:
-    """Check Theorem C.4: compare S and ρ after a change of slope with the integral of 2Ū and the sign of uv."""
-    errors, signs, flips = [], [], 0
+def _judge_tanh(data: Mapping[str, Any]) -> list[Criterion]:
+    return [
+        above(
+            "the utility changes",
+            "change of Ū/Ū* on the interval",
+            data["moved"],
+            0.01,
+            form="precondition",
+            reason="a hundredth is far above the rounding of the closed form",
+        ),
+        at_most(
+            "Ū(τ + t) = Ū* tanh(δ + 4ηŪ*t)",
+            "largest distance from Ū along the exact u and v, over Ū*",
+            data["errors"],
+            CLOSED_FORM,
+            reason="closed forms on both sides; artanh amplifies rounding by up to 1e3, the factor is 64",
+        ),
+    ]
+
+
+riccati_solution = Check(_measure_tanh, _judge_tanh)
+
+
+def _measure_accumulated(setting: Setting) -> Measurement:
+    """Compare S and ρ after a change of slope with the integral of 2Ū and the sign of uv."""
+    errors, signs, flips, zeros = [], 0, 0, []
+    points = setting.choose(quick=4001, paper=100_001)
+    cases = ((-1.0, -0.5), (-1.0, 0.8), (0.6, -1.5))
     for alpha in (0.1, 1e-3):
         eta = -np.log(np.sqrt(2) * alpha)
-        for first, second in ((-1.0, -0.5), (-1.0, 0.8), (0.6, -1.5)):
-            times = np.linspace(0.0, 0.8, setting.choose(quick=4001, paper=100_001))
+        for first, second in cases:
+            times = np.linspace(0.0, 0.8, points)
             x = np.where(times <= 0.3, -first * times, -first * 0.3 - second * (times - 0.3)) * eta
-            slopes = np.where(times <= 0.3, first, second)
             # 2Ū jumps with the slope, so each piece is integrated separately.
-            integrand = -slopes * np.tanh(2 * x)
             k = int(np.searchsorted(times, 0.3, side="right"))
-            S1, _ = agf.lemmas.accumulated(0.0, first, 0.0, 0.3, eta)
-            tail = -second * np.tanh(2 * x[k - 1 :])
-            S = float(S1) + cumulative_simpson(tail, x=times[k - 1 :], initial=0.0)
-            head = cumulative_simpson(integrand[:k], x=times[:k], initial=0.0)
+            S1, _ = agf.lemmas.accumulated(0.0, first, 0.0, times[k - 1], eta)
+            S = float(S1) + cumulative_simpson(-second * np.tanh(2 * x[k - 1 :]), x=times[k - 1 :], initial=0.0)
+            head = cumulative_simpson(-first * np.tanh(2 * x[:k]), x=times[:k], initial=0.0)
             law, rho = agf.lemmas.accumulated(float(S1), second, -np.sign(first), times[k - 1 :] - times[k - 1], eta)
             errors += [float(np.abs(law - S).max()), abs(float(head[-1]) - float(S1))]
             same = np.abs(x[k - 1 :]) > 1e-9
-            signs.append(bool((np.sign(x[k - 1 :]) == rho)[same].all()))
-            flips += int(np.sign(x[-1]) != np.sign(x[k - 1]))
-    measured = {"S": max(errors), "signs agree": all(signs), "cases with a flip": flips}
-    right = max(errors) < 1e-5 and all(signs) and flips > 0
-    return Outcome("holds" if right else "fails", measured, {"S": 0.0, "signs agree": True})
+            signs += int(bool((np.sign(x[k - 1 :]) == rho)[same].all()))
+            if np.sign(x[-1]) != np.sign(x[k - 1]):
+                flips += 1
+                zeros.append(float(np.min(np.asarray(law))))
+    data = {"errors": errors, "signs": signs, "cases": 2 * len(cases), "flips": flips, "zeros": zeros, "points": points}
+    return Measurement(data, {"alphas": (0.1, 1e-3)})
 
 
-def next_jump(setting: Setting) -> Outcome:
-    """Check Corollary C.5: at Δτ the accumulated utility and the norm are one."""
-    seed = setting.seeds_or((0,))[0]
-    rng = np.random.default_rng(seed)
-    S_error, norm_error = [], []
-    for _ in range(setting.choose(quick=200, paper=20_000)):
-        alpha = 10 ** rng.uniform(-8, -1)
-        eta = -np.log(np.sqrt(2) * alpha)
-        S, slope, rho = rng.uniform(0, 1), rng.standard_normal(), rng.choice([-1.0, 1.0])
-        wait = float(agf.lemmas.time_to_jump(S, slope, rho, eta))
-        later, _ = agf.lemmas.accumulated(S, slope, rho, wait, eta)
-        x = rho * float(agf.lemmas.acosh_exp(2 * eta * S)) / 2 - eta * slope * wait
-        S_error.append(abs(float(later) - 1))
-        norm_error.append(abs(2 * alpha**2 * np.cosh(2 * x) - 1))
-    measured = {"S − 1": max(S_error), "‖θ‖² − 1": max(norm_error)}
-    right = max(S_error) < 1e-10 and max(norm_error) < 1e-6
-    return Outcome("holds" if right else "fails", measured, dict.fromkeys(measured, 0.0), seeds=(seed,))
-
-
-def same_as_pesme_flammarion(setting: Setting) -> Outcome:
-    """Check Theorem 3.1: the same events on random problems, and times that differ by O(1/η)."""
-    count = setting.choose(quick=100, paper=400)
-    same, fewer, returns, gaps = 0, 0, 0, {50.0: 0.0, 500.0: 0.0}
-    for seed in range(count):
-        rng = np.random.default_rng(seed)
-        d, n = int(rng.integers(2, 9)), int(rng.integers(2, 12))
-        X = rng.standard_normal((n, d))
-        y = X @ rng.standard_normal(d) + 0.1 * rng.standard_normal(n)
-        limit, near = agf.lemmas.pesme_flammarion(X, y), agf.predict_diagonal(X, y, eta=500.0)
-        same += _same_events(limit, near)
-        fewer += n < d
-        returns += sum(len(event.fallen) for event in limit.events)
-        for eta in gaps:
-            at = near if eta == 500.0 else agf.predict_diagonal(X, y, eta=eta)
-            if len(at.events) == len(limit.events):
-                gaps[eta] = max(gaps[eta], float(np.abs(at.jump_times / limit.jump_times - 1).max()))
-    measured = {
-        "problems with the same events": same,
-        "with fewer samples than weights": fewer,
-        "returns to dormancy": returns,
-        "largest relative gap of times times η": {str(eta): eta * gap for eta, gap in gaps.items()},
-    }
-    law = np.log(2) / 2
-    right = same == count and fewer > 0 and returns > 0 and all(abs(e * g / law - 1) < 0.05 for e, g in gaps.items())
-    return Outcome(
-        "holds" if right else "fails",
-        measured,
-        {"problems with the same events": count, "largest relative gap of times times η": law},
-        evidence="With time in units of −log α instead of −log(√2 α), the times agree to rounding from α = 1e-8 on.",
-    )
-
-
-def _same_events(a: agf.Staircase, b: agf.Staircase) -> bool:
-    """Check that two staircases have the same events and levels."""
-    keys = [[(event.neurons, event.fallen) for event in staircase.events] for staircase in (a, b)]
-    return keys[0] == keys[1] and bool(np.allclose(a.levels, b.levels, rtol=0, atol=1e-8 * a.levels[0]))
-
-
-def figure_3(setting: Setting) -> Outcome:
-    """Check that loss curves of gradient flow tend to the staircase as α → 0, at the rate 1/|log α|."""
-    seed = setting.seeds_or((0,))[0]
-    alphas = setting.choose(quick=(1e-4, 1e-8, 1e-16), paper=(0.99, 0.9, 0.5, 0.1, 1e-2, 1e-4, 1e-8, 1e-16, 1e-100))
-    X, y = _problem(seed)
-    limit = agf.lemmas.pesme_flammarion(X, y)
-    end = 1.3 * float(limit.jump_times[-1])
-    times = np.unique(np.concatenate([[0.0], np.geomspace(1e-3 * end, end, setting.choose(quick=300, paper=800))]))
-    scores, series = {}, []
-    for alpha in alphas:
-        run = agf.diagonal_flow(X, y, alpha, times)
-        series.append(figure.Series(f"α = {alpha:g}", run.times[1:], run.loss[1:]))
-        if alpha <= 1e-4:
-            scores[f"{alpha:g}"] = limit.distance(run)
-    predicted = agf.predict_diagonal(X, y, 1e-16)
-    clock = predicted.eta / -np.log(1e-16)
-    edges = np.repeat(np.concatenate([[times[1]], predicted.jump_times * clock, [end]]), 2)[1:-1]
-    series.append(figure.Series("AGF, α = 1e-16", edges, np.repeat(predicted.levels, 2), style="dashed"))
-    shown = figure.curves(
-        series,
-        x=figure.Axis("time / (−log α)", scale="log"),
-        y=figure.Axis("loss", scale="linear"),
-        title="AGF and gradient flow in a diagonal linear network",
-        caption="As α falls, gradient flow becomes the staircase.",
-    )
-    values = list(scores.values())
-    rate = np.polyfit(np.log(-np.log(np.array([float(a) for a in scores]))), np.log(values), 1)[0]
-    measured = {"distance from the limit": scores, "exponent in |log α|": float(rate)}
-    right = all(b < a for a, b in itertools.pairwise(values)) and abs(rate + 1) < 0.3
-    return Outcome(
-        "holds" if right else "fails",
-        measured,
-        {"exponent in |log α|": -1.0},
-        evidence="For α ≥ 1/√2 AGF's time scale is undefined; the figure shows these curves without a prediction.",
-        figures=(shown,),
-        seeds=(seed,),
-    )
-
-
-def figure_8(setting: Setting) -> Outcome:
-    """Check Figure 8: two coordinates, of which one returns to dormancy and flips its sign."""
-    turn = np.deg2rad(150.0)
-    R = np.array([[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]])
-    H = R @ np.diag([1.0, 25.0]) @ R.T
-    beta = np.array([-0.2, 2.0])
-    # With H itself as Gram matrix no neuron returns to dormancy; the released code has LᵀL, from H = LLᵀ.
-    intended = agf.lemmas.pesme_flammarion(np.linalg.cholesky(H).T, np.linalg.cholesky(H).T @ beta)
-    X = np.sqrt(2) * np.linalg.cholesky(H)
-    y = X @ beta
-    limit = agf.lemmas.pesme_flammarion(X, y)
-    end = 1.3 * float(limit.jump_times[-1])
-    times = np.linspace(0.0, end, setting.choose(quick=400, paper=2000))
-    alphas = setting.choose(quick=(1e-4, 1e-100), paper=(1e-2, 1e-4, 1e-8, 1e-16, 1e-100))
-    runs = {alpha: agf.diagonal_flow(X, y, alpha, times) for alpha in alphas}
-    betas = limit.parameters[:, :, 0]
-    first = runs[alphas[-1]]
-    seen = limit.compare(first)
-    measured = {
-        "order": [event.neurons[0] for event in limit.events],
-        "fallen asleep": [list(event.fallen) for event in limit.events],
-        "saddles": betas,
-        "Gram matrix": X.T @ X / 2,
-        "fallen asleep with Gram matrix H": sum(len(event.fallen) for event in intended.events),
-        "jump times, α = 1e-100": seen.frame["measured_time"].to_numpy(),
-    }
-    flipped = betas[1, 0] * betas[-1, 0] < 0 and any(0 in event.fallen for event in limit.events)
-    ok = flipped and len(limit.events) == 3 and seen.time_error < 0.02
-    return Outcome(
-        "holds" if ok else "fails",
-        measured,
-        {"order": [0, 1, 0], "jump times, α = 1e-100": limit.jump_times},
-        evidence=(
-            "The eigenvalues 1 and 25 rotated by 150° give [[7, 10.4], [10.4, 19]]. With this Gram matrix no neuron "
-            "returns to dormancy. The printed figure belongs to [[22.4, 7.4], [7.4, 3.6]], the Gram matrix of a "
-            "Cholesky factor used as X."
+def _judge_accumulated(data: Mapping[str, Any]) -> list[Criterion]:
+    step = 0.8 / (data["points"] - 1)
+    return [
+        at_most(
+            "S(τ+t) = (1/2η) log cosh(2η(2U*t + (ζ/2η) arcosh e^{2ηS(τ)}))",
+            "largest distance from the integral of 2Ū",
+            data["errors"],
+            step,
+            reason="Simpson's rule on pieces whose ends are a grid step from the change of slope",
         ),
-        figures=(_asleep_and_awake(runs, limit, end),),
-    )
-
-
-def _asleep_and_awake(runs: dict[float, Any], limit: agf.Staircase, end: float) -> figure.FigureData:
-    betas = limit.parameters[:, :, 0]
-    panels = [
-        figure.curves(
-            [
-                *(figure.Series(f"α = {a:g}", run.times, run.loss) for a, run in runs.items()),
-                figure.Series("limit", *_corners(limit, end), style="dashed"),
-            ],
-            x="time / (−log α)",
-            y="loss",
-            title="Loss",
-        ),
-        figure.curves(
-            [
-                *(figure.Series(f"α = {a:g}", *run.params.T) for a, run in runs.items()),
-                figure.Series("saddles", *betas.T, style="points"),
-            ],
-            x="β₁",
-            y="β₂",
-            title="Coefficients",
+        equals("ρ is the sign of uv (eq. 32)", "cases with the right sign at all times", data["signs"], data["cases"]),
+        above("a sign flips", "cases with a flip", data["flips"], 0, form="precondition"),
+        at_most(
+            "ρ flips only where S = 0",
+            "least S in the cases with a flip",
+            data["zeros"],
+            4 * step,
+            reason="S is at most 2|∂L| ≤ 4 times the distance in time from its zero, which is below a grid step",
         ),
     ]
-    return figure.panels(
-        panels,
-        title="A coefficient falls asleep and wakes with the other sign",
-        caption="Gradient flow and the saddles of the limit: β₁ wakes, sleeps when β₂ wakes, and wakes negative.",
-    )
 
 
-def _corners(staircase: agf.Staircase, end: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return times and levels of a staircase's corners, for a drawing."""
-    edges = np.concatenate([[0.0], staircase.jump_times, [end]])
-    return np.repeat(edges, 2)[1:-1], np.repeat(staircase.levels, 2)
+accumulated_utility = Check(_measure_accumulated, _judge_accumulated)
+
+
+def _measure_next(setting: Setting) -> Measurement:
+    """Evaluate S and the norm at Δτ for random states."""
+    seeds = setting.seeds_or((0,))
+    rng = np.random.default_rng(seeds[0])
+    S_error, norm_error, first, draws = [], [], 0, setting.choose(quick=200, paper=20_000)
+    for _ in range(draws):
+        alpha = 10 ** rng.uniform(-8, -1)
+        eta = -np.log(np.sqrt(2) * alpha)
+        S, slope, rho = rng.uniform(0, 1, 3), rng.standard_normal(3), rng.choice([-1.0, 1.0], 3)
+        waits = np.array([float(agf.lemmas.time_to_jump(*state, eta)) for state in zip(S, slope, rho, strict=True)])
+        i = int(waits.argmin())
+        later = np.array(
+            [float(agf.lemmas.accumulated(*state, waits[i], eta)[0]) for state in zip(S, slope, rho, strict=True)]
+        )
+        # The hyperbolic angle x of (u, v) grows linearly, independently of the closed form of S.
+        x = rho[i] * np.arccosh(np.exp(2 * eta * S[i])) / 2 - eta * slope[i] * waits[i]
+        S_error.append(abs(later[i] - 1))
+        norm_error.append(abs(2 * alpha**2 * np.cosh(2 * x) - 1))
+        first += int(later.argmax() == i)
+    data = {"S": max(S_error), "norm": max(norm_error), "first": first, "draws": draws}
+    return Measurement(data, {"neurons": 3}, seeds[:1])
+
+
+def _judge_next(data: Mapping[str, Any]) -> list[Criterion]:
+    reason = "closed forms with exponents up to 2η < 37, whose rounding is amplified by at most 1e3; the factor is 64"
+    return [
+        at_most("S(τ + Δτ) = 1", "largest |S − 1|", data["S"], CLOSED_FORM, reason=reason),
+        at_most(
+            "the neuron then has norm one",
+            "largest |‖θ‖² − 1|",
+            data["norm"],
+            CLOSED_FORM * 1e3,
+            reason=reason + "; cosh of an angle up to 37 amplifies by as much again",
+        ),
+        equals(
+            "the smallest Δτ is the next jump",
+            "draws in which that neuron of three has the largest S",
+            data["first"],
+            data["draws"],
+        ),
+    ]
+
+
+next_jump = Check(_measure_next, _judge_next)

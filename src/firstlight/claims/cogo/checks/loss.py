@@ -1,42 +1,57 @@
 """The loss as a function of monomial potentials."""
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
-from firstlight.claims._claim import Outcome, Setting
-from firstlight.claims.cogo.tolerances import LOSS_ROUNDING, ZERO_LOSS
+from firstlight.claims._check import Check, Measurement, Setting
+from firstlight.claims._criteria import at_least, at_most
+from firstlight.claims.cogo.checks._zero import zero_loss, zero_potential
 from firstlight.groups import Group, parse
+from firstlight.records import Criterion
 from firstlight.theories.cogo import Solution, craft, potential_loss, table_loss
 from firstlight.theories.cogo.lemmas import cubic, diagonal, gaussian_solution, loss_terms, quadratic, residuals
 
+LOSS_ROUNDING = 1e-12
+"""Relative error of the loss as a sum of squares over d³ ≤ 36³ frequencies: 21 × √36³ × 2⁻⁵²."""
 
-def loss_from_potentials(setting: Setting) -> Outcome:
+
+def _measure_loss(setting: Setting) -> Measurement:
     """Compare eq. (3), from Fourier coefficients, with the loss averaged over all d² pairs, for random weights."""
     seeds = setting.seeds_or(range(3))
     names = setting.choose(quick=("Z5", "Z6", "Z7", "Z9", "Z2xZ4"), paper=("Z23", "Z24", "Z5xZ6", "Z2xZ2xZ9"))
-    worst = general = uncentred = 0.0
+    errors: dict[str, list[float]] = {"eq. (3)": [], "general form": []}
     for i, name in enumerate(names):
         setting.progress(i / len(names), name)
         group = parse(name)
-        for seed in seeds:
-            worst = max(worst, _relative_error(group, seed, centred=True))
-            uncentred = max(uncentred, _relative_error(group, seed, centred=False))
-            general = max(general, _general_error(group, seed))
-    measured = {
-        "relative error": worst,
-        "relative error with means, general form": general,
-        "relative error with means, eq. (3)": uncentred,
-    }
-    return Outcome(
-        "holds" if max(worst, general) <= LOSS_ROUNDING else "fails",
-        measured,
-        {"relative error": 0.0, "relative error with means, general form": 0.0},
-        evidence=(
-            "The theorem assumes z_a0 = z_b0 = 0 (eq. 13 sums over k ≠ 0), which gradient flow does not preserve. "
-            f"For weights with means eq. (3) is off by up to {uncentred:.0%}. The general form, in which s_amk gains "
-            "2 r_m0k and s_bmk gains 2 r_0mk, is exact."
+        errors["eq. (3)"] += [_relative_error(group, seed) for seed in seeds]
+        errors["general form"] += [_general_error(group, seed) for seed in seeds]
+    return Measurement(
+        {"relative errors": errors},
+        {"groups": names},
+        seeds,
+        note=(
+            "The theorem assumes z_a0 = z_b0 = 0 (eq. 2 sums over k ≠ 0), which gradient flow does not preserve. In "
+            "the general form s_amk gains 2 r_m0k and s_bmk gains 2 r_0mk."
         ),
-        seeds=seeds,
     )
+
+
+def _judge_loss(data: Mapping[str, Any]) -> list[Criterion]:
+    """Require both forms of the loss to rounding."""
+    reason = "sums of squares over at most 36³ frequencies round by √36³ × 2⁻⁵²; the factor is 21"
+    clauses = {
+        "eq. (3)": "ℓ = Σ_{k≠0} ℓ_k + (d−1)/d for weights without means",
+        "general form": "with the means of the weights added to Σ_k′ r_pmk′k it holds for all weights",
+    }
+    return [
+        at_most(clause, f"relative error, {form}", data["relative errors"][form], LOSS_ROUNDING, reason=reason)
+        for form, clause in clauses.items()
+    ]
+
+
+loss_from_potentials = Check(_measure_loss, _judge_loss)
 
 
 def _weights(group: Group, seed: int, centred: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -44,9 +59,9 @@ def _weights(group: Group, seed: int, centred: bool) -> tuple[np.ndarray, np.nda
     return (A - A.mean(0), B - B.mean(0), V) if centred else (A, B, V)
 
 
-def _relative_error(group: Group, seed: int, *, centred: bool) -> float:
+def _relative_error(group: Group, seed: int) -> float:
     """Return the relative error of eq. (3)."""
-    A, B, V = _weights(group, seed, centred)
+    A, B, V = _weights(group, seed, centred=True)
     exact = _summed_over_pairs(group, A, B, V)
     return abs(_from_potentials(group, A, B, V) - exact) / exact
 
@@ -81,24 +96,40 @@ def _from_potentials(group: Group, A: np.ndarray, B: np.ndarray, V: np.ndarray) 
     return float(per_frequency[1:].sum() + (d - 1) / d)
 
 
-def sufficient_conditions(setting: Setting) -> Outcome:
-    """Check that solutions of eq. (4) have zero loss and that no loss is negative."""
+def _measure_conditions(setting: Setting) -> Measurement:
+    """Compute residuals of eq. (4) and losses of crafted optimizers, and the least ℓ_k of random solutions."""
     seeds = setting.seeds_or(range(3))
     names = setting.choose(quick=("Z5", "Z8", "Z2xZ3"), paper=("Z23", "Z24", "Z71", "Z4xZ6"))
-    far, loss, bound = 0.0, 0.0, float("inf")
+    residual, loss, bound = [], [], []
     for i, name in enumerate(names):
         setting.progress(i / len(names), name)
         group = parse(name)
         for seed in seeds:
             optimizer = craft(group, "F6", seed=seed)
-            far = max(far, residuals(optimizer).worst)
-            loss = max(loss, table_loss(*optimizer.weights, group))
-            # −4r + 4d|r|² ≥ −1/d: each frequency can remove at most its share of (d − 1)/d.
-            some = gaussian_solution(group, 3, seed)
-            slack = loss_terms(some).per_frequency + 1 / group.order
-            bound = min(bound, float(slack.min()))
             main = np.abs(np.real(diagonal(optimizer)[1:]) - 1 / (2 * group.order)).max()
-            far = max(far, float(main))
-    measured = {"residual of eq. (4)": far, "loss there": loss, "smallest ℓ_k + 1/d of random solutions": bound}
-    holds = far < LOSS_ROUNDING and loss < ZERO_LOSS and bound > -LOSS_ROUNDING
-    return Outcome("holds" if holds else "fails", measured, {"loss there": 0.0}, seeds=seeds)
+            residual.append(max(residuals(optimizer).worst, float(main)))
+            loss.append(table_loss(*optimizer.weights, group))
+            # −4r + 4d|r|² ≥ −1/d: each frequency can remove at most its share of (d − 1)/d.
+            slack = loss_terms(gaussian_solution(group, 3, seed)).per_frequency + 1 / group.order
+            bound.append(float(slack.min()))
+    return Measurement({"residual": residual, "loss": loss, "least ℓ_k + 1/d": bound}, {"groups": names}, seeds)
+
+
+def _judge_conditions(data: Mapping[str, Any]) -> list[Criterion]:
+    """Require zero loss where eq. (4) holds, and no loss below zero."""
+    return [
+        zero_potential(
+            "a solution of eq. (4) is at hand", "largest residual of eq. (4)", data["residual"], "precondition"
+        ),
+        zero_loss("a solution of eq. (4) has zero loss", "largest loss over all pairs", data["loss"]),
+        at_least(
+            "zero is the global minimum",
+            "least ℓ_k + 1/d of random solutions",
+            data["least ℓ_k + 1/d"],
+            -LOSS_ROUNDING,
+            reason="sums of squares over at most d² frequencies round by less than that over d³",
+        ),
+    ]
+
+
+sufficient_conditions = Check(_measure_conditions, _judge_conditions)

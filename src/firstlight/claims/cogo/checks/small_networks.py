@@ -1,73 +1,140 @@
-"""Networks trained with Adam at d = 7: 6 and 4 nodes per frequency, and 3 without R_⊛ (Figures 2 and 3)."""
+"""Networks trained with plain Adam at d = 7: 6 and 4 nodes per frequency, and 3 without R_⊛ (Figures 2 and 3)."""
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from firstlight import flow
-from firstlight.claims._claim import Outcome, Setting
-from firstlight.claims.cogo.checks._train import read, train
+from firstlight.claims._check import Check, Measurement, Setting
+from firstlight.claims._criteria import above, at_least, equals
+from firstlight.claims.cogo.checks._statistics import lower_bound
+from firstlight.claims.cogo.checks._train import described, read, train
 from firstlight.groups import cyclic
-from firstlight.records import figure
+from firstlight.records import Criterion, figure
 from firstlight.theories.cogo import OrderCensus, order_census
 from firstlight.theories.cogo._reduced import train_without_convolution
 
-_DECAY = 2e-3
+D, WIDTH, EPOCHS, RATE = 7, 20, 3000, 0.05
 
 FADED = 0.99
 """Share of |z_a|² in one frequency above which the other frequencies count as faded."""
+DOMINANT = 0.9
+"""Share of |z_a|² in one frequency above which it has emerged as the dominant one."""
+LEARNED = 0.95
+"""Least share of networks that must know every pair before their orders count."""
 
 
-def six_and_three(setting: Setting) -> Outcome:
+def _seeds(setting: Setting) -> tuple[int, ...]:
+    return setting.seeds_or(range(setting.choose(quick=40, paper=200)))
+
+
+def _measure_orders(setting: Setting) -> Measurement:
     """Count nodes per frequency of networks trained on the loss, and on the loss without its last term."""
-    seeds = setting.seeds_or(range(setting.choose(quick=8, paper=40)))
-    d, width, steps = 7, 20, 3000
+    seeds, decay = _seeds(setting), 1e-3
     # With the observable of Figure 3 both figures share one compiled program.
-    options = {"rate": 0.05, "decay": _DECAY, "steps": steps, "seeds": seeds, "schedule": "cosine"}
-    run = train(setting, d, width, **options, observables=(observe_z,))
-    top = [read(model, d) for model in run.models]
-    few = seeds[: setting.choose(quick=4, paper=40)]
+    run = train(setting, D, WIDTH, rate=RATE, decay=decay, steps=EPOCHS, seeds=seeds, observables=(observe_z,))
+    top = [read(model, D) for model in run.models]
     setting.progress(0.6, "without the last term")
     weights = train_without_convolution(
-        cyclic(d), width, steps=steps // 2, learning_rate=0.05, weight_decay=_DECAY, seeds=few
+        cyclic(D), WIDTH, steps=EPOCHS, learning_rate=RATE, weight_decay=decay, seeds=seeds
     )
-    bottom = [order_census(W, V, cyclic(d)) for W, V in weights]
-    counts = {"full loss": Counter(_sorted(top)), "without R_⊛": Counter(_sorted(bottom))}
-    orders = {
-        name: Counter(n for census in censuses for n in census.orders)
-        for name, censuses in (("top", top), ("bottom", bottom))
-    }
-    named = sum(group.is_crafted for c in top for group in c.groups)
-    parts = {
-        "6 nodes at every frequency occurs": "6 6 6" in counts["full loss"],
-        "6 is the most frequent order": orders["top"].most_common(1)[0][0] == 6,
-        "3 nodes at every frequency occurs without R_⊛": "3 3 3" in counts["without R_⊛"],
-        "3 is the most frequent order without R_⊛": orders["bottom"].most_common(1)[0][0] == 3,
-    }
-    six = next((c for c, text in zip(top, _sorted(top), strict=True) if text == "6 6 6"), top[0])
-    three = next((c for c, text in zip(bottom, _sorted(bottom), strict=True) if text == "3 3 3"), bottom[0])
+    bottom = [order_census(W, V, cyclic(D)) for W, V in weights]
+    six, three = _example(top, [6, 6, 6]), _example(bottom, [3, 3, 3])
     panels = (_amplitudes(six, "All of eq. (3)"), _amplitudes(three, "Without the term of R_⊛"))
-    mixed = sum(text != "6 6 6" for text in _sorted(top))
-    return Outcome(
-        "holds-as-corrected" if all(parts.values()) and mixed else "fails",
-        parts
-        | {"networks by nodes per frequency": {name: dict(count) for name, count in counts.items()}}
-        | {"groups that are F4, F6 or F6′": f"{named} of {3 * len(top)}"},
-        dict.fromkeys(parts, True),
-        evidence=(
-            f"Adam, rate 0.05 with cosine decay, weight decay {_DECAY:g}; the paper does not print them. The mix of "
-            f"orders depends on the seed: {mixed} of {len(top)} networks have some order other than 6."
-        ),
-        figures=(figure.panels(panels, columns=2, title="Nodes per frequency, d = 7, q = 20"),),
-        seeds=seeds,
+    data = {
+        "orders": [sorted(census.orders) for census in top],
+        "orders without R_⊛": [sorted(census.orders) for census in bottom],
+        "learned": float(np.mean(run.frame.groupby("seed").last()["train_accuracy"] == 1)),
+    }
+    return Measurement(
+        data,
+        _setting(decay, len(seeds)) | {"loss of the bottom row": "eq. 3 without its last term"},
+        seeds,
+        (figure.panels(panels, columns=2, title="Nodes per frequency, d = 7, q = 20"),),
     )
 
 
-def _sorted(censuses: list[OrderCensus]) -> list[str]:
-    """Return the sorted orders of each network, such as "4 6 6"."""
-    return [" ".join(map(str, sorted(census.orders))) for census in censuses]
+def _setting(decay: float, seeds: int) -> dict[str, Any]:
+    return {
+        "group": f"Z{D}",
+        "width": WIDTH,
+        **described(),
+        "optimizer": "adam",
+        "learning rate": RATE,
+        "weight decay": decay,
+        "schedule": "constant",
+        "epochs": EPOCHS,
+        "train fraction": 1.0,
+        "networks": seeds,
+    }
+
+
+def _judge_orders(data: Mapping[str, Any]) -> list[Criterion]:
+    """Judge Figure 2 as printed, for all networks, and as corrected, for most frequencies."""
+    return [
+        at_least(
+            "networks learn every pair",
+            "share of networks that do",
+            data["learned"],
+            LEARNED,
+            form="precondition",
+            reason="the few that do not learn cannot decide a majority",
+        ),
+        *_exactly(data["orders"], 6, 4, "trained on the whole loss"),
+        *_exactly(data["orders without R_⊛"], 3, 4, "trained without the last term"),
+    ]
+
+
+def _exactly(networks: Sequence[Sequence[float]], order: int, other: int, how: str) -> list[Criterion]:
+    """Judge that each frequency has exactly `order` nodes: in all networks, and in most frequencies."""
+    exact = [list(network) == [order] * 3 for network in networks]
+    own = [float(np.mean(np.array(network) == order)) for network in networks]
+    either = [float(np.isin(network, (order, other)).mean()) for network in networks]
+    reason = "most frequencies; the bound is Student's over networks"
+    return [
+        at_least(
+            f"each frequency has exactly {order} hidden nodes, {how}",
+            f"share of {len(networks)} networks with {order} nodes at every frequency",
+            float(np.mean(exact)),
+            1,
+            form="printed",
+        ),
+        at_least(
+            f"networks with {order} nodes at every frequency occur, {how}",
+            f"networks with {order} nodes at every frequency, of {len(networks)}",
+            sum(exact),
+            1,
+            form="corrected",
+        ),
+        above(
+            f"most frequencies have {order} nodes, {how}",
+            f"share of frequencies with {order} nodes, lower 99 % bound",
+            lower_bound(own),
+            0.5,
+            reason=reason,
+            form="corrected",
+        ),
+        above(
+            f"nearly all frequencies have {order} or {other} nodes, {how}",
+            f"share of frequencies with {order} or {other} nodes, lower 99 % bound",
+            lower_bound(either),
+            0.75,
+            reason="more than three in four; the bound is Student's over networks",
+            form="corrected",
+        ),
+    ]
+
+
+six_and_three = Check(_measure_orders, _judge_orders)
+
+
+def _example(censuses: Sequence[OrderCensus], orders: list[int]) -> OrderCensus:
+    """Return the first network with these orders, or the first network."""
+    return next((census for census in censuses if sorted(census.orders) == orders), censuses[0])
 
 
 def _amplitudes(census: OrderCensus, title: str) -> figure.FigureData:
@@ -82,58 +149,92 @@ def _amplitudes(census: OrderCensus, title: str) -> figure.FigureData:
     )
 
 
-def convergence_paths(setting: Setting) -> Outcome:
+def _measure_paths(setting: Setting) -> Measurement:
     """Record z_a of every node during training at d = 7; count remaining frequencies and final blocks."""
-    seeds = setting.seeds_or(range(setting.choose(quick=4, paper=40)))
-    d, width, steps = 7, 20, setting.choose(quick=1200, paper=6000)
+    seeds, decay = _seeds(setting), 5e-3
     run = train(
-        setting,
-        d,
-        width,
-        rate=0.05,
-        decay=5e-3,
-        steps=steps,
-        seeds=seeds,
-        every=10,
-        observables=(observe_z,),
-        schedule="cosine",
+        setting, D, WIDTH, rate=RATE, decay=decay, steps=EPOCHS, seeds=seeds, every=10, observables=(observe_z,)
     )
-    censuses = [read(model, d) for model in run.models]
-    texts = _sorted(censuses)
-    like_printed = [i for i, text in enumerate(texts) if text == "4 6 6"]
-    chosen = like_printed[0] if like_printed else 0
-    shares = [_own_shares(c) for c in censuses]
-    everyone = np.concatenate(shares)
-    named = sum(group.is_crafted for c in censuses for group in c.groups)
-    measured = {
-        "share of seeds that end with one order 4 and two order 6": len(like_printed) / len(censuses),
-        "smallest share in one frequency, of these": min((shares[i].min() for i in like_printed), default=0.0),
-        "nodes of all seeds with one frequency left": float(np.mean(everyone > FADED)) if len(everyone) else 0.0,
-        "smallest share in one frequency, of all": float(everyone.min(initial=1.0)),
-        "networks by nodes per frequency": dict(Counter(texts)),
-        "groups that are F4, F6 or F6′": f"{named} of {3 * len(censuses)}",
-        "amplitude of the F4 and F6": sorted({round(g.amplitude, 3) for g in censuses[chosen].groups}),
+    censuses = [read(model, D) for model in run.models]
+    chosen = censuses.index(_example(censuses, [4, 6, 6]))
+    data = {
+        "orders": [sorted(census.orders) for census in censuses],
+        "blocks": [sorted(group.name for group in census.groups) for census in censuses],
+        "faded": [float(np.mean(_own_shares(census) > FADED)) for census in censuses],
+        "kept": [_kept(lane, census) for lane, census in zip(run.lanes, censuses, strict=True)],
+        "learned": float(np.mean(run.frame.groupby("seed").last()["train_accuracy"] == 1)),
     }
-    faded = measured["smallest share in one frequency, of these"] > FADED
-    # The last condition covers the other seeds too, whatever their final orders.
-    holds = (
-        2 * len(like_printed) > len(censuses) and faded and measured["nodes of all seeds with one frequency left"] > 0.9
-    )
-    expected = {"smallest share in one frequency, of these": 1.0, "nodes of all seeds with one frequency left": 1.0}
     panels = _paths(run.lanes[chosen], censuses[chosen])
     title = "z_a of the nodes of each frequency along training"
-    return Outcome(
-        "holds" if holds else "fails",
-        measured,
-        expected,
-        evidence=(
-            f"{len(like_printed)} of {len(censuses)} seeds end as printed. Every node has at least "
-            f"{measured['smallest share in one frequency, of all']:.3f} of its |z_a|² in one frequency at the end. A "
-            "cosine schedule lowers the learning rate so that Adam converges; the paper mentions no schedule."
+    shown = figure.panels(panels, columns=3, title=title, caption=f"d = 7, q = 20, seed {seeds[chosen]}.")
+    return Measurement(data, _setting(decay, len(seeds)), seeds, (shown,))
+
+
+def _judge_paths(data: Mapping[str, Any]) -> list[Criterion]:
+    """Judge the final orders as printed, for all networks, and as corrected, for most; and the fading frequencies."""
+    networks = data["orders"]
+    alike = [float(list(network) == [4, 6, 6]) for network in networks]
+    crafted = [float(set(blocks) <= {"F4", "F6", "F6′"}) for blocks in data["blocks"]]
+    common, _ = Counter(" ".join(map(str, network)) for network in networks).most_common(1)[0]
+    reason = "most networks; the bound is Student's over networks"
+    return [
+        at_least(
+            "networks learn every pair",
+            "share of networks that do",
+            data["learned"],
+            LEARNED,
+            form="precondition",
+            reason="the few that do not learn cannot decide a majority",
         ),
-        figures=(figure.panels(panels, columns=3, title=title, caption=f"d = 7, q = 20, seed {seeds[chosen]}."),),
-        seeds=seeds,
-    )
+        at_least(
+            "the final solution contains two order-6 and one order-4 solution",
+            f"share of {len(networks)} networks that end so",
+            float(np.mean(alike)),
+            1,
+            form="printed",
+        ),
+        above(
+            "most networks end with two order-6 and one order-4 solution",
+            "share of networks that end so, lower 99 % bound",
+            lower_bound(alike),
+            0.5,
+            reason=reason,
+            form="corrected",
+        ),
+        equals(
+            "no other combination is as frequent",
+            "most frequent orders of a network",
+            common,
+            "4 6 6",
+            form="corrected",
+        ),
+        above(
+            "these are z_F4 and z_F6, or the second family F6′",
+            "share of networks made of F4, F6 and F6′ only, lower 99 % bound",
+            lower_bound(crafted),
+            0.5,
+            reason=reason,
+            form="corrected",
+        ),
+        above(
+            "for each hidden node the other frequencies fade away",
+            f"share of nodes with over {FADED:g} of |z_a|² in one frequency, lower 99 % bound over networks",
+            lower_bound(data["faded"]),
+            0.95,
+            reason="19 nodes in 20; a node at random has a third of |z_a|² in a frequency",
+        ),
+        above(
+            "once a dominant frequency emerges, it stays",
+            f"share of nodes whose first frequency with over {DOMINANT:g} of |z_a|² is their last, "
+            "lower 99 % bound over networks",
+            lower_bound(data["kept"]),
+            0.9,
+            reason="9 nodes in 10; by chance 1 in 3",
+        ),
+    ]
+
+
+convergence_paths = Check(_measure_paths, _judge_paths)
 
 
 def observe_z(ctx: flow.Context) -> dict[str, jax.Array]:
@@ -153,9 +254,21 @@ def _own_shares(census: OrderCensus) -> np.ndarray:
     return np.array([power[i, node] / power[:, node].sum() for i, node in nodes])
 
 
+def _kept(lane: flow.LaneResult, census: OrderCensus) -> float:
+    """Return the share of nodes, idle ones aside, whose first dominant frequency is the one they end with."""
+    power = lane.arrays["real"] ** 2 + lane.arrays["imaginary"] ** 2
+    shares = power / np.maximum(power.sum(1, keepdims=True), 1e-30)
+    stays = []
+    for i, group in enumerate(census.groups):
+        for node in group.hidden_units:
+            emerged = np.flatnonzero(shares[:, :, node].max(1) > DOMINANT)
+            stays.append(len(emerged) > 0 and int(shares[emerged[0], :, node].argmax()) == i)
+    return float(np.mean(stays)) if stays else 0.0
+
+
 def _paths(lane: flow.LaneResult, census: OrderCensus) -> tuple[figure.FigureData, ...]:
     shown = []
-    real, imaginary = lane.arrays["real"], lane.arrays["imaginary"]
+    real, imaginary = (lane.arrays[part][::3] for part in ("real", "imaginary"))
     for i, group in enumerate(census.groups):
         series = [figure.Series(f"node {n}", real[:, i, n], imaginary[:, i, n]) for n in group.hidden_units]
         title = f"frequency {group.label}: {group.name}"

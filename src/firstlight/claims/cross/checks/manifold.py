@@ -1,7 +1,7 @@
 """The isolated first layer compared with FACT's fixed points and Li₂'s ridge solution."""
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import equinox as eqx
@@ -10,60 +10,95 @@ import numpy as np
 from scipy.optimize import minimize
 
 from firstlight import features, tasks
-from firstlight.claims._claim import Outcome, Setting
-from firstlight.claims.cross.tolerances import ISOLATED_IDENTITY
+from firstlight.claims._check import Check, Measurement, Setting
+from firstlight.claims._criteria import above, at_least, at_most
+from firstlight.records import Criterion
 from firstlight.theories import manifold
 
 NEAR = 1e-2
 """Velocity over ‖W‖ below which a fixed point is near, so that Newton steps converge to it."""
+IDENTITY = 1e-9
+"""Relative error of an identity with a solve of condition up to 1e5: 64 × 1e5 × 2⁻⁵², rounded down."""
+_REASON = "rounding in float64 times the condition of HHᵀ + λI, at most 1e5: 64 × 1e5 × 2⁻⁵²"
 
 
-def fact_at_fixed_point(setting: Setting) -> Outcome:
+def _measure_fixed_points(setting: Setting) -> Measurement:
     """Compare WWᵀ with FACT = −(1/λ_F) Xᵀ δ Wᵀ at stationary points of the isolated cost, for two candidates λ_F."""
     # Seed 0 reaches no fixed point at λ = 0; the paper scale counts the seeds that do.
     seeds = setting.seeds_or(setting.choose(quick=(1,), paper=range(4)))
-    right, wrong, limit, left, ends = 0.0, float("inf"), 0.0, 0.0, []
+    columns = ("λ_FACT = 2λ", "λ_FACT = λ", "(AYYᵀAH) ∘ σ′", "velocity")
+    data: dict[str, Any] = {name: [] for name in columns}
+    converged = 0
     for i, seed in enumerate(seeds):
         setting.progress(i / len(seeds), f"seed {seed}")
         for lam in (0.05, 1e-3, 0.0):
             X, W, H, V, B, Y, velocity = _fixed_point(setting, seed, lam)
             if lam == 0:
-                ends.append(float(np.linalg.cond(H @ H.T)) if velocity > NEAR else 0.0)
+                converged += velocity <= NEAR
                 if velocity > NEAR:
                     continue
-            left = max(left, velocity)
+            data["velocity"].append(velocity)
             nfm, slope = W @ W.T, 1 - H**2
             size = np.linalg.norm(nfm)
             driving = (B @ (B.T @ H)) * slope
-            limit = max(limit, float(np.linalg.norm(nfm - X.T @ driving @ W.T) / size))
+            data["(AYYᵀAH) ∘ σ′"].append(np.linalg.norm(nfm - X.T @ driving @ W.T) / size)
             if lam > 0:
                 # δ = ∂𝓛/∂(XW) of the sum of squares; no 1/n.
                 delta = 2 * (H @ V - Y) @ V.T * slope
                 fact = -X.T @ delta @ W.T
-                right = max(right, float(np.linalg.norm(nfm - fact / (2 * lam)) / size))
-                wrong = min(wrong, float(np.linalg.norm(nfm - fact / lam) / size))
-    converged = ends.count(0.0)
-    measured = {
-        "relative residual, λ_FACT = 2λ": right,
-        "relative residual, λ_FACT = λ": wrong,
-        "relative residual with (AYYᵀAH) ∘ σ′, λ = 0 too": limit,
-        "largest velocity left, relative": left,
-        "starts that reach a fixed point at λ = 0": converged,
-        "condition of HHᵀ where the others are at the end": [end for end in ends if end],
-    }
-    holds = max(right, limit, left) <= ISOLATED_IDENTITY and wrong > 0.5 and converged > 0
-    return Outcome(
-        "holds" if holds else "fails",
-        measured,
-        {"relative residual, λ_FACT = 2λ": 0.0, "relative residual with (AYYᵀAH) ∘ σ′, λ = 0 too": 0.0},
-        evidence=(
-            "FACT has the penalty (λ_FACT/2)‖θ‖², the isolated cost λ‖θ‖². At λ = 0 the residual of the fit is zero, "
-            "and (AYYᵀAH) ∘ σ′ replaces −δ/2λ. At λ = 0 a fixed point exists only if H has full row rank at the least "
-            f"norm: {converged} of {len(ends)} starts converge to one. From the other starts the norm falls towards a "
-            "point at which HHᵀ is singular and eq. 21 is undefined."
+                data["λ_FACT = 2λ"].append(np.linalg.norm(nfm - fact / (2 * lam)) / size)
+                data["λ_FACT = λ"].append(np.linalg.norm(nfm - fact / lam) / size)
+    data["fixed points at λ = 0"] = int(converged)
+    return Measurement(
+        data,
+        {"λ": [0.05, 1e-3, 0.0], "activation": "tanh"},
+        seeds,
+        note=(
+            "FACT has the penalty (λ_FACT/2)‖θ‖², the isolated cost λ‖θ‖². At λ = 0 a fixed point exists only if H has "
+            "full row rank at the least norm; from other starts the norm falls towards a point at which HHᵀ is "
+            "singular and eq. 21 is undefined."
         ),
-        seeds=seeds,
     )
+
+
+def _judge_fixed_points(data: Mapping[str, Any]) -> list[Criterion]:
+    """Require the identity with λ_FACT = 2λ, and that λ_FACT = λ violates it."""
+    name = "relative residual of WWᵀ = −(1/λ_FACT) Xᵀ δ Wᵀ"
+    return [
+        at_most(
+            "a fixed point is reached",
+            "velocity over ‖W‖",
+            data["velocity"],
+            IDENTITY,
+            form="precondition",
+            reason=_REASON,
+        ),
+        at_least(
+            "a fixed point is reached at λ = 0",
+            "seeds that reach one",
+            data["fixed points at λ = 0"],
+            1,
+            form="precondition",
+        ),
+        at_most("WWᵀ is FACT with λ_FACT = 2λ", name, data["λ_FACT = 2λ"], IDENTITY, reason=_REASON),
+        above(
+            "the factor 2 counts: λ_FACT = λ violates it",
+            name,
+            data["λ_FACT = λ"],
+            0.5,
+            reason="FACT is then twice WWᵀ, a residual of 1",
+        ),
+        at_most(
+            "at λ = 0 (AYYᵀAH) ∘ σ′ replaces −δ/2λ",
+            "relative residual of WWᵀ = Xᵀ((AYYᵀAH) ∘ σ′) Wᵀ, all λ",
+            data["(AYYᵀAH) ∘ σ′"],
+            IDENTITY,
+            reason=_REASON,
+        ),
+    ]
+
+
+fact_at_fixed_point = Check(_measure_fixed_points, _judge_fixed_points)
 
 
 def _fixed_point(setting: Setting, seed: int, lam: float) -> tuple[Any, ...]:
@@ -113,7 +148,7 @@ def _compiled() -> Callable[..., Any]:
     return eqx.filter_jit(parts)
 
 
-def ridge_against_isolated(setting: Setting) -> Outcome:
+def _measure_ridge(setting: Setting) -> Measurement:
     """Compare V_ridge and G_F of Li₂ with φ(W) and the driving term of eq. 21 along a run of the isolated dynamics."""
     seed, lam = setting.seeds_or((0,))[0], 1e-2
     p, K, steps = setting.choose(quick=(11, 80, 200), paper=(37, 512, 1000))
@@ -122,8 +157,8 @@ def ridge_against_isolated(setting: Setting) -> Outcome:
     E = manifold.embedding(seed, p, K).astype(np.float64)
     run = manifold.simulate(split, E, eta=0.02, steps=steps, every=steps, snapshots=at, lam=lam, bias=True)
     problem = manifold.isolate(split, "relu", lam=lam, bias=True)
-    errors = {"V_ridge against φ(W)": 0.0, "G_F against λ·A YYᵀA H": 0.0, "Ẇ against XᵀG_F ∘ σ′/λ − W": 0.0}
-    factor_two = 0.0
+    names = ("V_ridge against φ(W)", "G_F against λ·A YYᵀA H", "Ẇ against XᵀG_F ∘ σ′/λ − W", "V_ridge with η = 2λ")
+    data: dict[str, list[float]] = {name: [] for name in names}
     Y, X = np.asarray(problem.Y, np.float64), problem.inputs.dense()
     for W in run.snapshots.values():
         Z = X @ W
@@ -134,24 +169,39 @@ def ridge_against_isolated(setting: Setting) -> Outcome:
             (features.ridge(H, Y, lam), V),
             (G_F, lam * B @ (B.T @ H)),
             (X.T @ (G_F * slope) / lam - W, moved),
+            (features.ridge(H, Y, 2 * lam), V),
         )
-        for key, (theirs, ours) in zip(errors, pairs, strict=True):
-            errors[key] = max(errors[key], float(np.abs(theirs - ours).max() / np.abs(ours).max()))
-        other = features.ridge(H, Y, 2 * lam)
-        factor_two = max(factor_two, float(np.abs(other - V).max() / np.abs(V).max()))
-    measured = {
-        **errors,
-        "V_ridge with η = 2λ": factor_two,
-        "test accuracy": run.frame["test_accuracy"].to_numpy()[[0, -1]],
-    }
-    return Outcome(
-        "holds" if max(errors.values()) <= ISOLATED_IDENTITY < factor_two else "fails",
-        measured,
-        dict.fromkeys(errors, 0.0),
-        evidence=(
+        for name, (theirs, ours) in zip(names, pairs, strict=True):
+            data[name].append(np.abs(theirs - ours).max() / np.abs(ours).max())
+    return Measurement(
+        data,
+        {"group": f"Z{p}", "width": K, "λ": lam, "steps": steps, "activation": "relu"},
+        (seed,),
+        note=(
             "With η = λ and an unpenalised output bias in place of P₁⊥ the two theories have the same second layer. "
-            "The driving term of eq. 21 is Li₂'s G_F divided by η. In Li₂ G_F vanishes like η; divided by the decay, "
-            "the same term moves the first layer here."
+            "In Li₂ G_F vanishes like η; divided by the decay, the same term moves the first layer here."
         ),
-        seeds=(seed,),
     )
+
+
+def _judge_ridge(data: Mapping[str, Any]) -> list[Criterion]:
+    """Require the three identities, and that η = 2λ violates the first."""
+    name, clauses = "largest relative difference along the run", list(data)
+    texts = {
+        clauses[0]: "V_ridge = φ(W) with η = λ and an output bias",
+        clauses[1]: "G_F = λ·A YYᵀA H",
+        clauses[2]: "Ẇ = Xᵀ(G_F ∘ σ′)/λ − W",
+    }
+    return [
+        *(at_most(text, f"{name}, {key}", data[key], IDENTITY, reason=_REASON) for key, text in texts.items()),
+        above(
+            "η = λ, and no multiple of it",
+            f"{name}, V_ridge with η = 2λ",
+            data[clauses[3]],
+            IDENTITY,
+            reason="another η must differ by more than rounding",
+        ),
+    ]
+
+
+ridge_against_isolated = Check(_measure_ridge, _judge_ridge)

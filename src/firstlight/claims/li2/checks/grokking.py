@@ -1,173 +1,237 @@
 """Grokking in modular addition, with and without weight decay (Figure 2)."""
 
-import functools
-import statistics
+from collections.abc import Mapping
 from typing import Any
 
-import jax
-import pandas as pd
+import numpy as np
 
-from firstlight import flow, models, tasks
-from firstlight.claims._claim import Outcome, Setting
-from firstlight.claims.li2.tolerances import OFF_DIAGONAL
-from firstlight.records import LEARNED, figure
-from firstlight.theories import li2
+from firstlight import tasks
+from firstlight.claims._check import Check, Measurement, Setting
+from firstlight.claims._criteria import above, at_most, equals, untested, within
+from firstlight.claims.li2.checks.training import REASON, described, lower_bound, minus, spec, train
+from firstlight.records import Criterion, RunRecord, figure
+from firstlight.theories.li2._observe import off_diagonal
 
-Frames = list[pd.DataFrame]
-"""Observables of each seed."""
-Curves = dict[float, Frames]
-"""Observables by weight decay."""
+Records = dict[str, list[RunRecord]]
+"""Runs by the words "with decay" and "without"."""
 
-WATCH = 100
-"""The epoch around which the caption compares |G_F|."""
+AROUND = (75, 125)
+"""Epochs around 100, at which the caption compares |G_F|."""
 
+EIGHT_PERCENT = 0.085
+"""What rounds to the caption's 8 %."""
 
-_REMARK = {
-    "quick": "Here M = 23, K = 256, 60 % of the pairs, Adam with learning rate 2e-3, weight decay 1e-3.",
-    "paper": (
-        'Adam with learning rate 1e-3, which the paper does not print. "Diagonal with an error of 8 %" is read as: '
-        "the mean off-diagonal entry is at most 8 % of the mean diagonal entry."
-    ),
-}
+SHARE, SHARE_ERROR = 0.90, 0.05
+"""Off-diagonal share of the norm for normal weights, as in the erratum of Lemma 1, and what rounds to it."""
+
+_SIZES = ("F̃ᵀF̃", "P₁⊥FFᵀ")
+_COLUMNS = {"F̃ᵀF̃": "nodes", "P₁⊥FFᵀ": "samples"}
 
 
-def grokking(setting: Setting) -> Outcome:
-    """Train with and without weight decay, from the same weights and on the same splits, and compare."""
-    seeds = setting.seeds_or(range(setting.choose(quick=2, paper=15)))
-    decay = setting.choose(quick=1e-3, paper=2e-4)
-    curves = _train(setting, seeds, (decay, 0.0))
-    decayed, free = _facts(curves[decay]), _facts(curves[0.0])
-    parts = {
-        "groks with decay": decayed["seeds that grok"] == len(seeds),
-        "memorises only, without": free["seeds that memorise"] == len(seeds) and free["seeds that grok"] == 0,
-        "|G_F| larger with decay": decayed["|G_F| at epoch 100"] > free["|G_F| at epoch 100"],
-        "V moves first, then W": decayed["step of V over that of W, first"] > 1
-        and decayed["step of V over that of W, epoch 100"] < 1,
-    }
-    if setting.scale == "paper":
-        # For random features the error per entry falls like 1/√n, so 8 % is meaningful only at the paper's n.
-        parts["diagonal up to 8 %"] = decayed["largest off-diagonal"] <= OFF_DIAGONAL
-    measured = parts | {f"{name}, with decay": value for name, value in decayed.items()}
-    measured |= {f"{name}, without": value for name, value in free.items()}
-    shared, own = (_accuracies, _losses, _gradients), (_updates, _diagonals)
-    panels = (*(draw(curves) for draw in shared), *(draw(curves[decay]) for draw in own))
-    title, caption = "Modular addition with weight decay and without", f"Mean over {len(seeds)} seeds."
-    return Outcome(
-        "holds" if all(parts.values()) else "fails",
-        measured,
-        dict.fromkeys(parts, True),
-        evidence=_REMARK[setting.scale],
-        figures=(figure.panels(panels, columns=3, title=title, caption=caption),),
-        seeds=seeds,
-    )
-
-
-def _train(setting: Setting, seeds: tuple[int, ...], decays: tuple[float, ...]) -> Curves:
-    """Train all seeds with each weight decay and return their observables."""
+def _measure(setting: Setting) -> Measurement:
+    """Train with and without weight decay, from the same weights and on the same splits."""
     M, K, fraction, rate, steps = setting.choose(quick=(23, 256, 0.6, 2e-3, 240), paper=(71, 2048, 0.4, 1e-3, 500))
-    task = tasks.group_task(f"Z{M}")
-    make = functools.partial(models.TwoLayer.init, inputs=2 * M, width=K, outputs=M)
-    lanes = [
-        flow.Lane(
-            seed,
-            make(jax.random.key(seed)),
-            task.split(fraction=fraction, seed=seed),
-            flow.Optimizer(learning_rate=rate, weight_decay=decay),
-        )
-        for decay in decays
+    decay = setting.choose(quick=1e-3, paper=2e-4)
+    seeds = setting.seeds_or(range(setting.choose(quick=3, paper=15)))
+    decays = {"with decay": decay, "without": 0.0}
+    recording = {"recording": {"every": setting.choose(quick=4, paper=5)}, "lenses": ["li2"]}
+    specs = [
+        spec(f"Z{M}", fraction, K, steps, {"learning_rate": rate, "weight_decay": wd}, seed, **recording)
+        for wd in decays.values()
         for seed in seeds
     ]
-    run = flow.train_lanes(
-        lanes,
-        loss=flow.Loss(),
-        steps=steps,
-        recording=flow.Recording(every=setting.choose(quick=4, paper=5)),
-        observables=(flow.standard, *li2.LENSES[0].observables),
-        progress=lambda moment: setting.progress(moment.done / moment.total, f"training Z{M}"),
-    )
+    outcomes = train(setting, "li2-figure-2", specs)
     n = len(seeds)
-    frames = [lane.frame.rename(columns=lambda name: name.removeprefix("li2.")) for lane in run.lanes]
-    return {decay: frames[i * n : (i + 1) * n] for i, decay in enumerate(decays)}
+    records = {name: [o.record for o in outcomes[i * n : (i + 1) * n]] for i, name in enumerate(decays)}
+    data: dict[str, Any] = {name: _facts(mine) for name, mine in records.items()}
+    data["normal weights"] = _normal_start(seeds[:2])
+    data["n large enough for 8 %"] = setting.scale != "quick"
+    used = {
+        "group": f"Z{M}",
+        "n": round(fraction * M**2),
+        "fraction": fraction,
+        "width": K,
+        "weight decay": [decay, 0.0],
+        "activation": "x²",
+        **described(specs[0]),
+        "optimizer": "Adam",
+        "learning rate": rate,
+        "epochs": steps,
+        "seeds": n,
+    }
+    return Measurement(data, used, seeds, (_figure(records, n),))
 
 
-def _facts(frames: Frames) -> dict[str, Any]:
-    """Summarise the runs of one weight decay."""
-    memorised, generalised = ([_first(frame, f"{half}_accuracy") for frame in frames] for half in ("train", "test"))
-    pairs = zip(memorised, generalised, strict=True)
-    mean = _mean(frames)
-    early, watch = mean.iloc[1], mean.iloc[(mean["step"] - WATCH).abs().argmin()]
-    whole = [f"off_{name}_norm" for name in ("nodes", "samples")]
-    norms = {"‖off‖/‖all‖ at the start": float(mean[whole].iloc[0].max())} if set(whole) <= set(mean) else {}
-    return norms | {
-        "seeds that memorise": sum(epoch is not None for epoch in memorised),
-        "seeds that grok": sum(m is not None and g is not None and m < g for m, g in pairs),
-        "memorised at (median)": _median(memorised),
-        "generalised at (median)": _median(generalised),
-        "test accuracy at the end": float(mean["test_accuracy"].iloc[-1]),
-        "|G_F| at epoch 100": float(watch["G_F"]),
-        "step of V over that of W, first": float(early["step_V"] / early["step_W"]),
-        "step of V over that of W, epoch 100": float(watch["step_V"] / watch["step_W"]),
-        "largest off-diagonal": float(mean[["off_nodes", "off_samples"]].to_numpy().max()),
+def _facts(records: list[RunRecord]) -> dict[str, Any]:
+    """Return the numbers of each seed, and the diagonality averaged over seeds."""
+    tables = [record.table for record in records]
+    step = np.asarray(tables[0].step)
+    around = (step >= AROUND[0]) & (step <= AROUND[1])
+    mean = lambda column: np.mean([table[column] for table in tables], axis=0)  # noqa: E731
+    ratio = [np.log(np.asarray(t["li2.step_V"])[1:] / np.asarray(t["li2.step_W"])[1:]) for t in tables]
+    return {
+        "memorised at": [record.summary["memorised_at"] for record in records],
+        "generalised at": [record.summary["generalised_at"] for record in records],
+        "test accuracy": [float(table["test_accuracy"][-1]) for table in tables],
+        "|G_F|": [float(np.asarray(table["li2.G_F"])[around].mean()) for table in tables],
+        "V over W, first": [float(log[0]) for log in ratio],
+        "V over W, around 100": [float(log[around[1:]].mean()) for log in ratio],
+        "entry": {name: float(mean(f"li2.off_{column}").max()) for name, column in _COLUMNS.items()},
+        "norm": {name: float(mean(f"li2.off_{column}_norm").max()) for name, column in _COLUMNS.items()},
     }
 
 
-def _first(frame: Any, column: str) -> int | None:
-    """Return the first epoch at which an accuracy counts as learned."""
-    reached = frame["step"][frame[column] >= LEARNED]
-    return int(reached.iloc[0]) if len(reached) else None
+def _normal_start(seeds: tuple[int, ...]) -> dict[str, list[float]]:
+    """Return the off-diagonal shares of the norm at the caption's sizes, for normal weights as in Lemma 1."""
+    M, K, n = 71, 2048, 2016
+    task, shares = tasks.group_task(f"Z{M}"), {name: [] for name in _SIZES}
+    for seed in seeds:
+        random = np.random.default_rng(seed)
+        rows = random.permutation(M * M)[:n]
+        F = (task.inputs.dense()[rows].astype(np.float32) @ random.normal(size=(2 * M, K)).astype(np.float32)) ** 2
+        centred = F - F.mean(0)
+        shares["F̃ᵀF̃"].append(float(off_diagonal(centred.T @ centred, K)[1]))
+        shares["P₁⊥FFᵀ"].append(float(off_diagonal(centred @ F.T, n)[1]))
+    return shares
 
 
-def _median(epochs: list[int | None]) -> float | None:
-    known = [epoch for epoch in epochs if epoch is not None]
-    return float(statistics.median(known)) if known else None
+def _grokked(facts: Mapping[str, Any]) -> int:
+    pairs = zip(facts["memorised at"], facts["generalised at"], strict=True)
+    return sum(m is not None and g is not None and m < g for m, g in pairs)
 
 
-def _mean(frames: Frames) -> Any:
-    """Average the observables over seeds, epoch by epoch."""
-    return pd.concat(frames).groupby("step", as_index=False).mean()
-
-
-def _accuracies(curves: Curves) -> figure.FigureData:
-    series = []
-    for decay, frames in curves.items():
-        mean, name = _mean(frames), f"weight decay {decay:g}"
-        series += [
-            figure.Series(f"test, {name}", mean["step"], mean["test_accuracy"]),
-            figure.Series(f"train, {name}", mean["step"], mean["train_accuracy"], style="dashed", like=f"test, {name}"),
+def _judge(data: Mapping[str, Any]) -> list[Criterion]:
+    """Require grokking with decay only, larger |G_F|, V before W; both readings of the diagonal."""
+    decayed, free = data["with decay"], data["without"]
+    n = len(decayed["memorised at"])
+    memorised = sum(epoch is not None for epoch in free["memorised at"])
+    entry = "mean off-diagonal entry at most 8 % of the mean diagonal entry"
+    matrix = "F̃ᵀF̃ and P₁⊥FFᵀ are diagonal up to 8 %, read as matrices"
+    rows = [
+        equals(
+            "with weight decay grokking happens",
+            f"seeds of {n} that generalise after they memorise",
+            _grokked(decayed),
+            n,
+        ),
+        above(
+            "with weight decay grokking happens",
+            "gain in final test accuracy over η = 0",
+            lower_bound(minus(decayed["test accuracy"], free["test accuracy"])),
+            0.5,
+            reason=f"{REASON}; half of the pairs",
+        ),
+        equals(
+            "without weight decay the training pairs are memorised", f"seeds of {n}", memorised, n, form="precondition"
+        ),
+        equals("without weight decay no grokking happens", f"seeds of {n} that generalise", _grokked(free), 0),
+        above(
+            "weight decay leads to larger |G_F| around epoch 100",
+            "difference of |G_F|, epochs 75 to 125",
+            lower_bound(minus(decayed["|G_F|"], free["|G_F|"])),
+            0.0,
+            reason=REASON,
+        ),
+        above(
+            "first a huge update on V",
+            "log ratio of the first steps, V over W",
+            lower_bound(decayed["V over W, first"]),
+            0.0,
+            reason=REASON,
+        ),
+        above(
+            "then a large update on W",
+            "log ratio of the steps around epoch 100, W over V",
+            lower_bound([-value for value in decayed["V over W, around 100"]]),
+            0.0,
+            reason=REASON,
+        ),
+        at_most(
+            matrix,
+            "largest off-diagonal share of the Frobenius norm",
+            decayed["norm"],
+            EIGHT_PERCENT,
+            form="printed",
+            reason="what rounds to 8 %",
+        ),
+        within(
+            "off-diagonal entries hold .90 of the norm at normal initialisation, as in the erratum of Lemma 1",
+            "off-diagonal share of the norm, M = 71, K = 2048, n = 2016",
+            data["normal weights"],
+            SHARE,
+            SHARE_ERROR,
+            form="corrected",
+            reason="what rounds to .9, for both matrices and two draws",
+        ),
+    ]
+    if not data["n large enough for 8 %"]:
+        return [
+            *rows,
+            untested(entry, "the error of an entry falls like 1/√n; n is smaller than 2016", form="corrected"),
         ]
-    return figure.curves(series, x="epoch", y="accuracy", title="Accuracy")
+    reason = "what rounds to 8 %"
+    return [
+        *rows,
+        at_most(
+            f"throughout the training, {entry}",
+            "largest ratio of means",
+            decayed["entry"],
+            EIGHT_PERCENT,
+            form="corrected",
+            reason=reason,
+        ),
+    ]
 
 
-def _losses(curves: Curves) -> figure.FigureData:
+grokking = Check(_measure, _judge)
+
+
+def _figure(records: Records, n: int) -> figure.FigureData:
+    decayed = records["with decay"]
+    panels = (
+        _curves(records, "accuracy", "Accuracy"),
+        _curves(records, "loss", "Loss", scale="log"),
+        figure.curves(
+            [figure.Series(name, *_mean(mine, "li2.G_F")) for name, mine in records.items()],
+            x="epoch",
+            y="|G_F|",
+            title="Backpropagated gradient",
+        ),
+        figure.curves(
+            [figure.Series(name, *_mean(decayed, f"li2.step_{name}", first=1)) for name in ("V", "W")],
+            x="epoch",
+            y=figure.Axis("cosine distance", scale="log"),
+            title="Updates with weight decay",
+        ),
+        figure.curves(
+            [
+                figure.Series(f"{name}, {words}", *_mean(decayed, f"li2.off_{column}{ending}"))
+                for words, ending in (("per entry", ""), ("norm", "_norm"))
+                for name, column in _COLUMNS.items()
+            ],
+            x="epoch",
+            y=figure.Axis("off the diagonal", scale="log"),
+            title="Diagonality with weight decay",
+            horizontal={"8 %": 0.08},
+        ),
+    )
+    return figure.panels(
+        panels, columns=3, title="Modular addition with weight decay and without", caption=f"Mean over {n} seeds."
+    )
+
+
+def _mean(records: list[RunRecord], column: str, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return the recorded epochs and the mean of a column over seeds, from a row on."""
+    mean = np.mean([record.table[column] for record in records], axis=0)
+    return np.asarray(records[0].table.step)[first:], mean[first:]
+
+
+def _curves(records: Records, what: str, title: str, scale: Any = "linear") -> figure.FigureData:
     series = []
-    for decay, frames in curves.items():
-        mean, name = _mean(frames), f"weight decay {decay:g}"
-        if not {"train_loss", "test_loss"} <= set(mean):
-            continue
+    for name, mine in records.items():
+        (step, test), (_, fit) = (_mean(mine, f"{half}_{what}") for half in ("test", "train"))
         series += [
-            figure.Series(f"test, {name}", mean["step"], mean["test_loss"]),
-            figure.Series(f"train, {name}", mean["step"], mean["train_loss"], style="dashed", like=f"test, {name}"),
+            figure.Series(f"test, {name}", step, test),
+            figure.Series(f"train, {name}", step, fit, style="dashed", like=f"test, {name}"),
         ]
-    return figure.curves(series, x="epoch", y=figure.Axis("loss", scale="log"), title="Loss")
-
-
-def _diagonals(frames: Frames) -> figure.FigureData:
-    mean = _mean(frames)
-    columns = {"F̃ᵀF̃, per entry": "off_nodes", "P₁⊥FFᵀ, per entry": "off_samples"}
-    columns |= {"F̃ᵀF̃, norm": "off_nodes_norm", "P₁⊥FFᵀ, norm": "off_samples_norm"}
-    series = [figure.Series(name, mean["step"], mean[c]) for name, c in columns.items() if c in mean]
-    y = figure.Axis("off the diagonal", scale="log")
-    return figure.curves(series, x="epoch", y=y, title="Diagonality with weight decay", horizontal={"8 %": 0.08})
-
-
-def _gradients(curves: Curves) -> figure.FigureData:
-    means = {decay: _mean(frames) for decay, frames in curves.items()}
-    series = [figure.Series(f"weight decay {d:g}", mean["step"], mean["G_F"]) for d, mean in means.items()]
-    return figure.curves(series, x="epoch", y="|G_F|", title="Backpropagated gradient")
-
-
-def _updates(frames: Frames) -> figure.FigureData:
-    mean = _mean(frames).iloc[1:]
-    series = [figure.Series(name, mean["step"], mean[f"step_{name}"]) for name in ("V", "W")]
-    distance = figure.Axis("cosine distance", scale="log")
-    return figure.curves(series, x="epoch", y=distance, title="Updates with weight decay")
+    return figure.curves(series, x="epoch", y=figure.Axis(what, scale=scale), title=title)

@@ -1,0 +1,1 @@
+"""Checks of the claims beyond the papers, a module per topic."""

@@ -1,0 +1,222 @@
+"""The two lists of settings for the forecasts, drawn by seed: one to fit constants, one to judge them.
+
+Both lists were drawn and committed before any of their runs was trained. Ranges of rates and decays were chosen after
+trying Z10 and D6, which are in neither list.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Literal, get_type_hints
+
+import numpy as np
+
+from firstlight.records import RunSpec, spec_from_mapping
+
+ListName = Literal["fit", "judged"]
+
+FOLDER = Path(__file__).parent.parent / "settings"
+"""The folder of the committed lists."""
+
+SEEDS: dict[ListName, int] = {"fit": 19_001, "judged": 19_002}
+"""Seeds of the two draws."""
+
+CELLS = 130
+"""Number of cells in a list; a cell has two settings that differ in the seed and the weight decay."""
+
+NEAR = 0.15
+"""Half-width of the band around the boundary, as a share of it."""
+
+SHARE_NEAR = 0.4
+"""Share of the cells drawn in that band around the guess below. It is above a third, since the guess is rough."""
+
+GROUPS: dict[ListName, dict[str, tuple[int, int, float]]] = {
+    "fit": {
+        "Z7": (7, 24, 0.747),
+        "Z13": (13, 48, 0.535),
+        "Z19": (19, 72, 0.437),
+        "Z29": (29, 112, 0.336),
+        "Z37": (37, 144, 0.295),
+        "Z4xZ4": (16, 54, 0.489),
+        "Z3xZ6": (18, 66, 0.452),
+        "Z15": (15, 56, 0.508),
+        "D5": (10, 50, 0.703),
+        "D9": (18, 98, 0.452),
+        "D12": (24, 126, 0.381),
+        "Q8": (8, 38, 0.864),
+        "Dic3": (12, 66, 0.675),
+        "Dic7": (28, 178, 0.4),
+        "A4": (12, 116, 0.83),
+        "S4": (24, 242, 0.506),
+        "F20": (20, 330, 0.547),
+        "F21": (21, 548, 0.767),
+        "F57": (57, 1628, 0.498),
+        "S3xZ3": (18, 154, 0.496),
+        "S3xS3": (36, 422, 0.43),
+        "A4xZ3": (36, 680, 0.636),
+        "Q8xZ3": (24, 182, 0.448),
+        "SL2(3)": (24, 260, 0.55),
+    },
+    "judged": {
+        "S4": (24, 242, 0.506),
+        "F21": (21, 548, 0.767),
+        "SL2(3)": (24, 260, 0.55),
+        "Z11": (11, 40, 0.624),
+        "Z16": (16, 58, 0.486),
+        "Z17": (17, 64, 0.455),
+        "Z23": (23, 88, 0.397),
+        "Z31": (31, 120, 0.316),
+        "Z5xZ5": (25, 96, 0.373),
+        "Z2xZ8": (16, 54, 0.473),
+        "Z2^4": (16, 30, 0.459),
+        "Z4xZ7": (28, 106, 0.339),
+        "D7": (14, 74, 0.541),
+        "D8": (16, 78, 0.51),
+        "D11": (22, 122, 0.388),
+        "D4xZ2": (16, 62, 0.532),
+        "Q16": (16, 94, 0.513),
+        "Q8xZ2": (16, 78, 0.56),
+        "Dic5": (20, 122, 0.494),
+        "A4xZ2": (24, 234, 0.563),
+        "F39": (39, 1088, 0.571),
+        "F55": (55, 4016, 0.466),
+        "A5": (60, 1286, 0.409),
+        "D5xZ3": (30, 290, 0.359),
+    },
+}
+"""Order, nodes that suffice, and a guess of the share of pairs at the boundary, from what was known before.
+
+The guess is p₅₀ of the residualised energy times 1 + 3.5/M, times 1.1 for irreps of dimension 2, 1.2 for quaternionic,
+1.45 for real irreps of dimension 3 or more, and 2 for complex ones."""
+
+LARGE, LARGE_SHARE = 45, 0.025
+"""Groups above this order, whose runs are expensive, and the share of the cells they get together."""
+
+WIDEST = 640
+"""Largest width; the groups with complex irreps of dimension 3 or more would need more units."""
+
+
+@dataclass(frozen=True)
+class ForecastSetting:
+    """One run of a list."""
+
+    group: str
+    n: int
+    width: int
+    activation: str
+    optimizer: str
+    rate: float
+    decay: float
+    steps: int
+    seed: int
+
+    def spec(self, *, lens: bool = True) -> RunSpec:
+        """Return the spec of the run: recorded at 120 log-spaced epochs, stopped when the held-out pairs are learned.
+
+        >>> ForecastSetting("Z11", 70, 64, "relu", "adam", 2e-3, 1e-3, 4000, 5).spec().task.split.count
+        70
+        """
+        return spec_from_mapping(
+            {
+                "task": {"group": self.group, "split": {"count": self.n}},
+                "model": {"width": self.width, "activation": self.activation},
+                "optimizer": {"name": self.optimizer, "learning_rate": self.rate, "weight_decay": self.decay},
+                "steps": self.steps,
+                "recording": {"points": 120},
+                "stop": [{"observable": "test_accuracy", "at_least": 0.99}],
+                "lenses": ["li2"] if lens else [],
+                "seed": self.seed,
+            }
+        )
+
+
+def draw(name: ListName) -> list[ForecastSetting]:
+    """Draw a list of settings by its seed.
+
+    >>> settings = draw("judged")
+    >>> len(settings), len({s.group for s in settings}) >= 15, settings == load("judged")
+    (260, True, True)
+    """
+    rng = np.random.default_rng(SEEDS[name])
+    settings = []
+    while len(settings) < 2 * CELLS:
+        settings += _cell(GROUPS[name], rng)
+    return settings
+
+
+def _cell(table: Mapping[str, tuple[int, int, float]], rng: np.random.Generator) -> list[ForecastSetting]:
+    """Draw the two settings of a cell: first where they lie, then a group in which there is room for that."""
+    special = rng.random()
+    near = special >= 0.14 and rng.random() < SHARE_NEAR / 0.86
+    above = special < 0.14 or rng.random() < 0.5
+    low, high = (1 - NEAR, 1 + NEAR) if near else (1.25, 2.5) if above else (0.45, 0.8)
+    expensive = rng.random() < LARGE_SHARE
+    names = [name for name, (order, *_) in table.items() if (order > LARGE) == expensive]
+    while True:
+        group = names[int(rng.integers(len(names)))]
+        order, nodes, guess = table[group]
+        n = round(guess * order**2 * _log_uniform(rng, low, high))
+        if order <= n <= 0.95 * order**2:
+            break
+    activation = ("quadratic", "relu", "silu")[int(rng.choice(3, p=[0.4, 0.3, 0.3]))]
+    optimizer = ("adam", "adamw")[int(rng.random() < 0.4)]
+    rate = _log_uniform(rng, 3e-3 if order > LARGE else 1e-3, 4e-3)
+    narrow = 0.10 <= special < 0.14
+    width = nodes * (_log_uniform(rng, 0.04, 0.1) if narrow else _log_uniform(rng, 0.7, 3.0))
+    width = round(min(max(width, 4 if narrow else 48), WIDEST))
+    settings = []
+    for _ in range(2):
+        if special < 0.10:  # hardly any decay
+            decay = _log_uniform(rng, 0.003, 0.02) if optimizer == "adamw" else _log_uniform(rng, 0.01, 0.1) / width
+        elif optimizer == "adamw":
+            decay = _log_uniform(rng, 0.25, 1.5)
+        else:
+            decay = max(_log_uniform(rng, 0.04, 0.35), 3 / width if not narrow else 0.0)
+        coefficient = decay if optimizer == "adamw" else 2 * decay / n
+        settings.append(
+            ForecastSetting(
+                group=group,
+                n=n,
+                width=width,
+                activation=activation,
+                optimizer=optimizer,
+                rate=_rounded(rate),
+                decay=_rounded(coefficient),
+                steps=round(8 / _rounded(rate)),
+                seed=int(rng.integers(1_000_000)),
+            )
+        )
+    return settings
+
+
+def _log_uniform(rng: np.random.Generator, low: float, high: float) -> float:
+    return math.exp(rng.uniform(math.log(low), math.log(high)))
+
+
+def _rounded(value: float) -> float:
+    """Return three significant digits, so that the committed list holds the numbers exactly."""
+    return float(f"{value:.3g}")
+
+
+def load(name: ListName) -> list[ForecastSetting]:
+    """Read a committed list.
+
+    >>> load("fit")[0].optimizer in ("adam", "adamw")
+    True
+    """
+    types = get_type_hints(ForecastSetting)
+    rows = csv.DictReader(io.StringIO((FOLDER / f"forecast-{name}.csv").read_text(encoding="utf-8")))
+    return [ForecastSetting(**{key: types[key](text) for key, text in row.items()}) for row in rows]
+
+
+def write(name: ListName) -> None:
+    """Write a drawn list to its committed file."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, [field.name for field in fields(ForecastSetting)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(setting) for setting in draw(name))
+    FOLDER.mkdir(exist_ok=True)
+    (FOLDER / f"forecast-{name}.csv").write_text(text.getvalue(), encoding="utf-8")
