@@ -28,7 +28,7 @@ def pulled(module, delta):
     return rows @ (W if isinstance(module, nn.Linear) else W.T)
 
 
-def matrices(model, take, n, loss_of, outputs_of, weight_decay):
+def matrices(model, take, n, loss_of, outputs_of, weight_decay, only=None):
     """name → {"FACT", "AGOP", "eNFA"} of every Linear, convolution and Embedding.
 
     **Arguments:**
@@ -37,6 +37,7 @@ def matrices(model, take, n, loss_of, outputs_of, weight_decay):
     - `n`: number of samples.
     - `loss_of`: `loss_of(i, output)` returns the loss of sample i.
     - `outputs_of`: turns the model's output into a tensor.
+    - `only`: names of the weights to treat, if not all.
     """
     model = copy.deepcopy(model).double().eval()
     kinds = (nn.Linear, nn.modules.conv._ConvNd, nn.Embedding)
@@ -46,6 +47,7 @@ def matrices(model, take, n, loss_of, outputs_of, weight_decay):
         if isinstance(module, kinds) or type(module).__name__ == "Conv1D"
     }
     names = {id(p): name for name, p in model.named_parameters()}
+    modules = {key: module for key, module in modules.items() if only is None or names[id(module.weight)] in only}
     sums = {}
     for i in range(n):
         seen = []

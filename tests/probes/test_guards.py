@@ -9,6 +9,7 @@ from torch import nn
 
 from firstlight import probes
 from firstlight.probes._guards import reading, require_loss
+from tests.tolerances import rounding
 
 
 def network():
@@ -152,6 +153,32 @@ def test_the_default_agop_of_many_outputs_states_an_error_of_five_percent_and_ke
             assert 0 < layer.agop_error <= 0.05
     # The stated error is a standard deviation; the root mean square over draws is compared with its bound.
     assert np.sqrt(np.mean(np.square(errors))) < 0.05
+
+
+@pytest.mark.parametrize("time_first", [False, True])
+def test_all_outputs_in_one_pass_are_those_one_by_one(time_first, monkeypatch):
+    """A few samples are copied once per output; sums, samples used and the stated error stay the same."""
+    from firstlight.probes import _accumulate
+    from tests.probes.test_audit import Written
+
+    model = Written(not time_first).double()
+    x, y = torch.randn(48, 4, 5).double(), torch.randn(48, 4, 2).double()
+    if time_first:
+        # Samples taken from another memory layout run other kernels; the whole batch is then used.
+        other = [(x.transpose(0, 1), y.transpose(0, 1))]
+        whole = probes.probe(model, other, nn.MSELoss(), 0.1, expected=400, batch_dim=1)
+        assert {layer.agop_error for layer in whole.layers} == {0.0}
+        x, y = x.transpose(0, 1).contiguous(), y.transpose(0, 1).contiguous()
+    results = []
+    for together in (True, False):
+        monkeypatch.setattr(_accumulate, "TOGETHER", together)
+        options = {"expected": 400, "keep_matrices": True, "batch_dim": int(time_first)}
+        results.append(probes.probe(model, [(x, y)] * 3, nn.MSELoss(), 0.1, **options))
+    for layer, other in zip(results[0].layers, results[1].layers, strict=True):
+        size = np.abs(other.matrices["AGOP"]).max()
+        # Sums of 48 samples × 4 positions × 8 outputs.
+        np.testing.assert_allclose(layer.matrices["AGOP"], other.matrices["AGOP"], atol=rounding(size, 48 * 32))
+        assert 0 < layer.agop_error == pytest.approx(other.agop_error, rel=1e-6)
 
 
 def test_error_bars_agree_with_the_spread_over_data_sets():

@@ -329,7 +329,7 @@ def test_results_as_table_figure_page_and_file(tmp_path):
     assert list(table.columns[3:7]) == ["FACT", "√FACT·FACTᵀ", "√AGOP", "√eNFA"]
     page = report.render([found.record("a network")], papers={})
     assert "<svg" in page
-    assert page.count("<tr") == 1 + len(found.layers)
+    assert page.count("<tr") == 1 + 2 * len(found.layers), "numbers, and the evidence below them"
     assert "a network" in page
     assert ProbeRecord.from_json(found.record().to_json()).layers[0].alignments.keys() == set(table.columns[3:7])
     plots.save(found.figure_data(), tmp_path / "a.png")

@@ -16,6 +16,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from firstlight.probes._checkpoints._history import CheckpointHistory
+    from firstlight.probes._checkpoints._microscope import probe_checkpoints
     from firstlight.probes._feature_probe import FeatureProbe, probe
     from firstlight.probes._integrations import huggingface_callback, lightning_callback
     from firstlight.probes._result import LayerReport, ProbeResult
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from firstlight.probes._watch import Watch
 
 _HOME = {
+    "CheckpointHistory": "_checkpoints._history",
     "FeatureProbe": "_feature_probe",
     "LayerReport": "_result",
     "ProbeResult": "_result",
@@ -32,9 +35,11 @@ _HOME = {
     "judge": "_verdict",
     "lightning_callback": "_integrations",
     "probe": "_feature_probe",
+    "probe_checkpoints": "_checkpoints._microscope",
 }
 
 __all__ = [
+    "CheckpointHistory",
     "FeatureProbe",
     "LayerReport",
     "ProbeResult",
@@ -44,6 +49,7 @@ __all__ = [
     "judge",
     "lightning_callback",
     "probe",
+    "probe_checkpoints",
 ]
 
 

@@ -9,9 +9,10 @@ from typing import Any, Literal
 import torch
 
 from firstlight.probes._layers import Layer, Plan, Stack, Sums, View, placed, plan_layers
+from firstlight.probes._passes import Graph, backward, diagonal, edges, from_outputs
 from firstlight.probes._samples import SHARED, Samples, survey
 from firstlight.probes._spread import Share, Spread
-from firstlight.probes._uses import Parents, Unusable, Use, carried, find_uses, graph_parents, normalised
+from firstlight.probes._uses import Unusable, find_uses, graph_parents, normalised
 
 Reduction = Literal["mean", "sum", "steps"]
 
@@ -23,6 +24,9 @@ ERROR = 0.04
 
 PILOT, PROJECTIONS, MOST = 64, 4, 256
 """Samples that measure the spread first; projections added at a time; most projections or outputs per batch."""
+
+TOGETHER = True
+"""Whether all outputs of a few samples are differentiated in one pass, over as many copies of the samples."""
 
 GROUPS, GROUP_BYTES = 8, 2**30
 """Groups of batches for the jackknife, and the most memory that they may take unless requested."""
@@ -59,10 +63,13 @@ class LayerMoments:
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """The contribution of a group of batches to a layer's sums, with the group's share of the samples."""
+    """The contribution of a group of batches to a layer's sums, with the group's share of the samples.
+
+    `gradient` is a function, so that only one group's gradient is in memory at a time.
+    """
 
     share: float
-    gradient: Stack | None
+    gradient: Callable[[], Stack | None]
     enfa: Sums
     agop: Sums
 
@@ -75,27 +82,6 @@ class _Group:
     reduced: set[int] = field(default_factory=set)
     weight: float = 0.0
     samples: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class _Graph:
-    """The uses recorded by a forward pass: parameter id and use, in an order that depends on the graph alone."""
-
-    uses: list[tuple[int, Use]]
-    reasons: dict[str, list[Use] | Unusable]
-    parents: Parents
-
-    @property
-    def signature(self) -> tuple[tuple[int, str], ...]:
-        return tuple((key, use.edge.node.name()) for key, use in self.uses)
-
-    def moved(self, samples: Samples, count: int) -> "_Graph":
-        """Return the graph with shared uses taken where they are added to every sample."""
-        uses = list(self.uses)
-        for i in samples.carried:
-            use = carried(uses[i][1], self.parents, count) if count > 1 else None
-            uses[i] = (uses[i][0], use or uses[i][1])
-        return _Graph(uses, self.reasons, self.parents)
 
 
 class Accumulator:
@@ -125,6 +111,7 @@ class Accumulator:
         self._axis = batch_dim
         self._withheld: set[int] = set()
         self._vectors_used = 0
+        self._parts_run = True
 
     def add(self, batch: Batch, weight: float | None) -> None:
         """Add a batch whose autograd graph has been recorded."""
@@ -148,7 +135,7 @@ class Accumulator:
             for p in (layer.parameter, layer.bias)
             if p is not None and p.requires_grad
         }
-        gradients, deltas = _backward(loss, list(watched.values()), _edges(graph), retain=True)
+        gradients, deltas = backward(loss, list(watched.values()), edges(graph), retain=True)
         for parameter, gradient in zip(watched.values(), gradients, strict=True):
             _add_gradient(group.gradients, parameter, gradient, weight)
         # A mean loss divides each sample's gradient by the batch size; `weight` undoes it.
@@ -170,7 +157,7 @@ class Accumulator:
             parts = []
             for group in groups:
                 share = group.samples / samples if self.reduction == "sum" else group.weight / weight
-                gradient = _gradient(layer, group.gradients, mean)
+                gradient = partial(_gradient, layer, group.gradients, mean)
                 parts.append(Part(share, gradient, group.enfa[i].scaled(enfa_scale), group.agop[i].scaled(1 / samples)))
             enfa, agop = Sums(), Sums()
             for part in parts:
@@ -205,14 +192,14 @@ class Accumulator:
             raise ValueError("no batch was probed; call step(x, y) for every batch of a loader that is not empty")
         return self.plan
 
-    def _record(self, roots: list[torch.Tensor]) -> _Graph:
+    def _record(self, roots: list[torch.Tensor]) -> Graph:
         named = {name: p for name, p in self.model.named_parameters() if p.ndim >= 2}
         parents, leaves = graph_parents(roots)
         uses = {name: find_uses(parameter, parents, leaves) for name, parameter in named.items()}
         flat = [(id(named[name]), use) for name, some in uses.items() if not isinstance(some, Unusable) for use in some]
-        return _Graph(flat, uses, parents)
+        return Graph(flat, uses, parents)
 
-    def _begin(self, graph: _Graph) -> Plan:
+    def _begin(self, graph: Graph) -> Plan:
         versions = {name: p._version for name, p in self.model.named_parameters()}
         if self.plan is None:
             self.plan = plan_layers(self.model, graph.reasons, self.view)
@@ -245,7 +232,7 @@ class Accumulator:
         count = GROUPS if size * GROUPS <= GROUP_BYTES else 1
         return max(1, min(count, self.expected or count))
 
-    def _survey(self, batch: Batch, graph: _Graph) -> Samples:
+    def _survey(self, batch: Batch, graph: Graph) -> Samples:
         """Return what is known about samples; a graph of another form is examined again."""
         outputs = batch.outputs
         key = (outputs.ndim, graph.signature)
@@ -260,7 +247,7 @@ class Accumulator:
                 batch.targets,
                 uses,
                 graph.parents,
-                partial(_from_outputs, outputs),
+                partial(from_outputs, outputs),
                 axis,
                 self._generator,
             )
@@ -272,13 +259,17 @@ class Accumulator:
     def _add_moments(
         self,
         sums: list[Sums],
-        graph: _Graph,
+        graph: Graph,
         deltas: Mapping[Any, torch.Tensor],
         scale: float,
         samples: Samples | None = None,
         count: int = 0,
+        copies: int = 1,
     ) -> None:
-        """Add the second moments at every use; with `samples`, their spread between samples too."""
+        """Add the second moments at every use; with `samples`, their spread between samples too.
+
+        The batch may consist of copies of `count` samples, one copy after the other.
+        """
         for i, (layer, W, total) in enumerate(zip(self._plan().layers, self._weights, sums, strict=True)):
             if i in self._withheld:
                 continue
@@ -289,9 +280,11 @@ class Accumulator:
                 rows, place = placed(layer, W, use, layer.deltas(use, gradient).to(W.dtype), self.keep_outputs)
                 total.add(rows, place, scale)
                 if samples is not None:
-                    self._spreads[i].see(rows, place, samples.order(k, rows.shape[1], count), count)
+                    order = samples.order(k, rows.shape[1], count * copies)
+                    order = None if order is None else (order[0] * copies, order[1])
+                    self._spreads[i].see(rows, place, order, count)
 
-    def _add_agop(self, group: _Group, batch: Batch, graph: _Graph, samples: Samples, n: int) -> None:
+    def _add_agop(self, group: _Group, batch: Batch, graph: Graph, samples: Samples, n: int) -> None:
         outputs = batch.outputs
         per_sample = outputs.numel() // n
         sums = [Sums() for _ in self._plan().layers]
@@ -309,7 +302,7 @@ class Accumulator:
             total.merge(new, n / used / (vectors or 1))
 
     def _enough(
-        self, batch: Batch, graph: _Graph, samples: Samples, n: int, per_sample: int
+        self, batch: Batch, graph: Graph, samples: Samples, n: int, per_sample: int
     ) -> tuple[list[Sums], int, int]:
         """Add rows, then projections, until the error of AGOP is small enough; return sums, rows and projections.
 
@@ -324,20 +317,15 @@ class Accumulator:
             need = self._rows_needed(n, allowed, vectors) if self._measured() else min(n, PILOT)
             if need <= used:
                 break
-            part = None
-            if batch.rerun is not None and need <= 0.6 * n:
-                part = batch.rerun(samples.axis, order[used:need])
+            count, copies, part = need - used, 1, None
+            if self._parts_run and batch.rerun is not None and need <= 0.6 * n:
+                copies = per_sample if TOGETHER and not vectors and count * per_sample <= n else 1
+                part = self._part(batch, graph, samples, order[used:need].repeat(copies))
             if part is None:
                 sums, used, need = [Sums() for _ in sums], 0, n
                 self._differentiate(sums, graph, batch.outputs, samples, n, vectors)
             else:
-                small = self._record([part]).moved(samples, need - used)
-                if small.signature != graph.signature:
-                    raise ValueError(
-                        "the model runs differently on a part of a batch; give outputs='exact' or a number of "
-                        "projections, which use whole batches"
-                    )
-                self._differentiate(sums, small, part, samples, need - used, vectors)
+                self._differentiate(sums, part[0], part[1], samples, count, vectors, copies=copies)
             used = need
         while vectors and used == n and vectors < MOST:
             worst = max((v for v in self._variances(vectors, 1) if math.isfinite(v)), default=0.0)
@@ -352,6 +340,15 @@ class Accumulator:
             self._differentiate(sums, graph, batch.outputs, samples, n, more)
             vectors += more
         return sums, used, vectors
+
+    def _part(
+        self, batch: Batch, graph: Graph, samples: Samples, rows: torch.Tensor
+    ) -> tuple[Graph, torch.Tensor] | None:
+        """Run the model on some samples; None if its graph then has another form, as for other memory layouts."""
+        outputs = None if batch.rerun is None else batch.rerun(samples.axis, rows)
+        small = None if outputs is None else self._record([outputs]).moved(samples, len(rows))
+        self._parts_run = small is not None and small.signature == graph.signature
+        return (small, outputs) if self._parts_run and small is not None and outputs is not None else None
 
     def _measured(self) -> bool:
         return self._share.rows + self._share.projections > 0 or any(
@@ -373,19 +370,26 @@ class Accumulator:
     def _differentiate(
         self,
         sums: list[Sums],
-        graph: _Graph,
+        graph: Graph,
         outputs: torch.Tensor,
         samples: Samples,
         n: int,
         projections: int,
         *,
         measured: bool = True,
+        copies: int = 1,
     ) -> None:
-        """Add Σ ggᵀ of all outputs (0 projections) or of random ±1 combinations of them."""
+        """Add Σ ggᵀ of all outputs (0 projections) or of random ±1 combinations of them.
+
+        With a copy of the n samples for every output, one pass differentiates output c in copy c.
+        """
         count = 0
-        for vector in self._vectors(outputs, samples.axis, projections):
-            deltas = _from_outputs(outputs, vector, _edges(graph))
-            self._add_moments(sums, graph, deltas, 1.0, samples if measured else None, n)
+        vectors = (
+            self._vectors(outputs, samples.axis, projections) if copies == 1 else [diagonal(outputs, samples.axis, n)]
+        )
+        for vector in vectors:
+            deltas = from_outputs(outputs, vector, edges(graph))
+            self._add_moments(sums, graph, deltas, 1.0, samples if measured else None, n, copies)
             count += 1
             if measured:
                 for spread in self._spreads:
@@ -409,14 +413,6 @@ class Accumulator:
             yield unit.reshape(rest).unsqueeze(axis).expand_as(outputs)
 
 
-def _edges(graph: _Graph) -> dict[Any, Any]:
-    return {use.edge.node: use.edge for _, use in graph.uses}
-
-
-def _from_outputs(outputs: torch.Tensor, vector: torch.Tensor, edges: Mapping[Any, Any]) -> dict[Any, torch.Tensor]:
-    return _backward(outputs, [], edges, retain=True, vector=vector)[1]
-
-
 def _gradient(layer: Layer, gradients: Mapping[int, torch.Tensor], scale: float) -> Stack | None:
     parts = [p for p in (layer.parameter, layer.bias) if p is not None]
     if any(id(p) not in gradients for p in parts):
@@ -436,33 +432,3 @@ def _add_gradient(
         gradients[id(parameter)] = wide * weight
     else:
         old.add_(wide, alpha=weight)
-
-
-def _backward(
-    root: torch.Tensor,
-    parameters: list[torch.nn.Parameter],
-    edges: Mapping[Any, Any],
-    *,
-    retain: bool,
-    vector: torch.Tensor | None = None,
-) -> tuple[tuple[torch.Tensor | None, ...], dict[Any, torch.Tensor]]:
-    """Return the gradients of the parameters and at the edges.
-
-    In half precision the loss is scaled up as far as no gradient overflows.
-    """
-    wanted = [*parameters, *edges.values()]
-    seed = torch.ones_like(root) if vector is None else vector
-    half = any(edge.node is not None for edge in edges.values()) and _is_half(root)
-    for scale in (2.0**12, 2.0**6, 1.0) if half else (1.0,):
-        computed = torch.autograd.grad(root, wanted, seed * scale, retain_graph=retain or scale > 1, allow_unused=True)
-        if scale == 1 or all(g is None or bool(torch.isfinite(g).all()) for g in computed):
-            break
-    gradients, deltas = computed[: len(parameters)], computed[len(parameters) :]
-    if scale != 1:
-        gradients = tuple(None if g is None else g.float() / scale for g in gradients)
-        deltas = tuple(None if g is None else g.float() / scale for g in deltas)
-    return gradients, {node: g for node, g in zip(edges, deltas, strict=True) if g is not None}
-
-
-def _is_half(root: torch.Tensor) -> bool:
-    return root.dtype is torch.float16 or torch.is_autocast_enabled(root.device.type)

@@ -2,13 +2,15 @@
 
 import dataclasses
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
-from firstlight.probes._accumulate import LayerMoments
+from firstlight.probes._accumulate import LayerMoments, Part
 from firstlight.probes._compare import Comparison, Given, Moments, compare
 from firstlight.probes._decay import Decay
 from firstlight.probes._layers import Layer, Sums
@@ -23,6 +25,7 @@ DIRECTIONS = 8
 
 NOT_FINITE = "its weights or gradients are not finite: the model has diverged, or the data contain NaN"
 NO_WEIGHTS = "its weights are zero"
+NO_GRADIENT = "the loss has no gradient at this layer, on any batch"
 NO_DECAY = "no weight decay, so a converged layer has ∂L/∂W = 0 and FACT says nothing about it"
 NO_DIRECTION = (
     "decoupled weight decay, but no Adam state with the step direction: give optimizer= after its first step, or use "
@@ -40,12 +43,16 @@ class Known:
     - `moved`: relative change of the weights since initialisation.
     - `direction`: mean step direction of a decoupled optimizer.
     - `drift`: averages along the last steps.
+    - `since`: the checkpoint from which `moved` counts, if the initialisation is unknown.
+    - `steadiness`: cosine of the last two moves between checkpoints.
     """
 
     budget: float = math.nan
     moved: float = math.nan
     direction: torch.Tensor | None = None
     drift: Drift | None = None
+    since: str = ""
+    steadiness: float = math.nan
 
 
 def assess(
@@ -63,6 +70,8 @@ def assess(
     layer = moments.layer
     gradient = _gradient(moments.gradient, moments, decay, bias_decay, known.direction)
     reason = gradient if isinstance(gradient, str) else "" if bool(moments.W.any()) else NO_WEIGHTS
+    if not reason and isinstance(gradient, torch.Tensor) and not bool(gradient.any()):
+        reason = NO_GRADIENT
     if not _finite(moments):
         reason, moments = NOT_FINITE, dataclasses.replace(moments, enfa=Sums(), agop=Sums(), parts=())
     if moments.withheld:
@@ -84,6 +93,8 @@ def assess(
         budget=known.budget,
         moved=known.moved,
         drift=known.drift,
+        since=known.since,
+        steadiness=known.steadiness,
         invariant=moments.invariant,
         reason=reason,
     )
@@ -106,6 +117,7 @@ def assess(
         size=comparison.size,
         residual=comparison.residual,
         verdict=verdict,
+        averaged=math.nan if known.drift is None else known.drift.fact,
         agop_error=math.nan if moments.withheld else moments.agop_error,
         captured=layer.captured(),
         budget=known.budget,
@@ -125,6 +137,7 @@ def assess(
 class _Whole:
     moments: LayerMoments
     gradient: torch.Tensor | None
+    share: float = 1.0
 
 
 def _shape(layer: Layer) -> tuple[int, ...]:
@@ -157,7 +170,7 @@ def _gradient(
         return NO_DIRECTION if direction is None else moments.layer.matrix(direction)
     if own is None:
         return "no gradient reached it, or its bias is frozen: probe with with_bias=False"
-    gradient = decay.sign * own
+    gradient = own if decay.sign == 1 else -own
     if bias_decay is not None and bias_decay != decay:
         if bias_decay.rule != "L2":
             return "its bias has no weight decay, so [W b] has no FACT: probe with with_bias=False"
@@ -172,31 +185,33 @@ def _finite(moments: LayerMoments) -> bool:
     return all(part is None or bool(torch.isfinite(part).all()) for part in parts)
 
 
-def _parts(moments: LayerMoments, decay: Decay | None, bias_decay: Decay | None) -> list[tuple[float, _Whole]]:
-    parts = []
-    for part in moments.parts:
+def _parts(moments: LayerMoments, decay: Decay | None, bias_decay: Decay | None) -> list[Callable[[], _Whole]]:
+    """Return functions that make the sums of each group, since their gradients are as large as the layer."""
+
+    def made(part: Part) -> _Whole:
         own = dataclasses.replace(moments, enfa=part.enfa, agop=part.agop)
-        gradient = None if decay is None else _gradient(part.gradient, own, decay, bias_decay, None)
-        parts.append((part.share, _Whole(own, None if isinstance(gradient, str) else gradient)))
-    return parts
+        gradient = None if decay is None else _gradient(part.gradient(), own, decay, bias_decay, None)
+        return _Whole(own, None if isinstance(gradient, str) else gradient, part.share)
+
+    return [partial(made, part) for part in moments.parts]
 
 
-def _side(side: str, whole: _Whole, parts: list[tuple[float, _Whole]], **options: Any) -> Comparison:
+def _side(side: str, whole: _Whole, parts: list[Callable[[], _Whole]], **options: Any) -> Comparison:
     """Compare on one side of a layer; on the output side W is transposed."""
     W = whole.moments.W
     return compare(
         W if side == "in" else W.transpose(1, 2),
-        _given(side, whole, 1.0),
-        parts=[_given(side, part, share) for share, part in parts],
+        _given(side, whole),
+        parts=[partial(lambda make: _given(side, make()), make) for make in parts],
         **options,
     )
 
 
-def _given(side: str, whole: _Whole, share: float) -> Given:
+def _given(side: str, whole: _Whole) -> Given:
     gradient = whole.gradient
     if gradient is not None and side == "out":
         gradient = gradient.transpose(1, 2)
-    return Given(gradient, _seen(whole.moments.enfa, side), _seen(whole.moments.agop, side), share)
+    return Given(gradient, _seen(whole.moments.enfa, side), _seen(whole.moments.agop, side), whole.share)
 
 
 def _seen(sums: Sums, side: str) -> Moments:

@@ -5,7 +5,7 @@ and FACT is QR with R = −TGᵀ/λ. Alignments come from S and R; the p×p matr
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +17,9 @@ from firstlight.probes._result import MEASURES
 
 Stack = Float[torch.Tensor, "g p q"]
 ALIGNMENTS = ("pearson", "cosine")
+
+ROWS = 64
+"""Rows of a large matrix that are brought to double precision at a time."""
 
 EXACT = 256
 """Up to this many rows decompositions are in double precision."""
@@ -71,7 +74,7 @@ def compare(
     weight_decay: float,
     alignment: str = "pearson",
     *,
-    parts: Sequence[Given] = (),
+    parts: Sequence[Callable[[], Given]] = (),
     roots: bool = True,
     keep: bool = False,
     directions: int = 0,
@@ -84,7 +87,7 @@ def compare(
     - `given`: gradient and second moments.
     - `weight_decay`: λ.
     - `alignment`: "pearson" or "cosine".
-    - `parts`: the same for groups of batches, for error bars.
+    - `parts`: functions that return the same for groups of batches, for error bars.
     - `roots`: whether to compute the measures with a square root, which need eigenvalues.
     - `keep`: whether to return the matrices.
     - `directions`: number of leading eigenvectors of NFM to return.
@@ -94,6 +97,7 @@ def compare(
     nfm = _Moment.of([block.forms["NFM"].sums(block) for block in blocks], count, centred)
     alignments: dict[str, float] = dict.fromkeys(MEASURES, math.nan)
     errors = dict(alignments)
+    slopes: dict[str, list[_Slope]] = {}
     for name in MEASURES:
         if any(name not in block.forms for block in blocks):
             continue
@@ -103,10 +107,10 @@ def compare(
             continue
         alignments[name] = own.inner / size
         if len(parts) > 1:
-            slopes = [
+            slopes[name] = [
                 block.forms[name].slope(block, own, nfm, own.inner / size, weight_decay, given) for block in blocks
             ]
-            errors[name] = _jackknife(name, slopes, given, parts)
+    errors |= _jackknife(slopes, given, parts)
     size = residual = math.nan
     if given.gradient is not None and nfm.raw_square > 0:
         fact = _Moment.of([block.forms["FACT"].sums(block) for block in blocks], count, False)
@@ -165,7 +169,7 @@ class _Form:
         ends = ones if self.name != "FACT" or block.Q is None else torch.ones_like(self.S[0])
         total = float((ones @ self.S) @ ends)
         other = float(block.ones @ N @ block.ones)
-        return float(self.S.double().square().sum()), float((inside.double() * N).sum()), total, other
+        return _inner(self.S, self.S), _inner(inside, N), total, other
 
     def dense(self, block: "_Block") -> torch.Tensor:
         if block.Q is None:
@@ -180,18 +184,19 @@ class _Form:
         scale = math.sqrt(own.square * nfm.square)
         N, S = block.forms["NFM"].S, self.S
         if self.name == "FACT":
-            right = block.ones if block.Q is None else torch.ones_like(S[0])
-            edge = torch.outer(block.ones, right)
-            whole = N if block.Q is None else N @ block.Q.T
-            C = (whole - nfm.mean * edge) / scale - a / own.square * (S - own.mean * edge)
-            return _Slope(gradient=-(C.T @ block.T) / weight_decay)
+            # −CᵀT/λ with C = (NQᵀ − n̄·11ᵀ)/scale − a/‖R‖²·(R − r̄·11ᵀ), without ever forming C.
+            inner = N @ block.T / (-weight_decay * scale)
+            gradient = inner if block.Q is None else block.Q @ inner
+            gradient.addmm_(S.T, block.T, alpha=a / own.square / weight_decay)
+            edge = (nfm.mean / scale - a / own.square * own.mean) / weight_decay
+            return _Slope(gradient=gradient.addr_(torch.ones_like(S[0]), block.ones @ block.T, alpha=edge))
         edge = torch.outer(block.ones, block.ones)
         C = (N - nfm.mean * edge) / scale - a / own.square * (S - own.mean * edge)
         if self.values is not None and self.vectors is not None:
             C = _through_root(C, self.values, self.vectors)
         if self.name == "√FACT·FACTᵀ":
             R = block.forms["FACT"].S
-            return _Slope(gradient=-2 * ((C @ R.to(C.dtype)).T @ block.T.to(C.dtype)) / weight_decay)
+            return _Slope(gradient=R.T.to(C.dtype) @ (C.T @ block.T.to(C.dtype) * (-2 / weight_decay)))
         moments, T = given.agop if "AGOP" in self.name else given.enfa, block.T.to(C.dtype)
         return _Slope(
             direct=None if moments.direct is None else C, beyond=None if moments.beyond is None else T.T @ C @ T
@@ -207,12 +212,12 @@ class _Slope:
     def along(self, i: int, name: str, given: Given) -> float:
         """Return the change of the alignment along a part of the data, for group i of the layer."""
         if self.gradient is not None:
-            return 0.0 if given.gradient is None else float((self.gradient * given.gradient[i]).sum())
+            return 0.0 if given.gradient is None else _inner(self.gradient, given.gradient[i])
         moments, change = (given.agop if "AGOP" in name else given.enfa), 0.0
         if moments.direct is not None and self.direct is not None:
-            change += float((self.direct * moments.direct[i]).sum())
+            change += _inner(self.direct, moments.direct[i])
         if moments.beyond is not None and self.beyond is not None:
-            change += float((self.beyond * moments.beyond[i]).sum())
+            change += _inner(self.beyond, moments.beyond[i])
         return change
 
 
@@ -233,8 +238,7 @@ class _Block:
             gradient = given.gradient[i].to(w.dtype)
             R = (self.T @ gradient.T) / (-weight_decay)
             self.forms["FACT"] = _Form("FACT", R)
-            whole = self.forms["NFM"].S if self.Q is None else self.forms["NFM"].S @ self.Q.T
-            self.residual = float((whole - R).double().square().sum())
+            self.residual = self._residual(R)
             if roots:
                 self.forms["√FACT·FACTᵀ"] = _symmetrised("√FACT·FACTᵀ", R)
         for name, moments in (("AGOP", given.agop), ("eNFA", given.enfa)):
@@ -248,6 +252,22 @@ class _Block:
                 self.forms[name] = _Form(name, S)
                 if roots:
                     self.forms[f"√{name}"] = _root(f"√{name}", S)
+
+    def _residual(self, R: torch.Tensor) -> float:
+        """Return ‖NFM − FACT‖², some rows at a time."""
+        square = 0.0
+        for N, part in zip(self.forms["NFM"].S.split(ROWS), R.split(ROWS), strict=True):
+            rest = (N if self.Q is None else N @ self.Q.T) - part
+            square += float(rest.double().square_().sum())
+        return square
+
+
+def _inner(a: torch.Tensor, b: torch.Tensor) -> float:
+    """Return ⟨a, b⟩ in double precision, some rows at a time."""
+    return math.fsum(
+        float((first.double() * second.double()).sum())
+        for first, second in zip(a.split(ROWS), b.split(ROWS), strict=True)
+    )
 
 
 def _root(name: str, A: torch.Tensor) -> _Form:
@@ -283,14 +303,24 @@ def _through_root(C: torch.Tensor, values: torch.Tensor, vectors: torch.Tensor) 
     )
 
 
-def _jackknife(name: str, slopes: list[_Slope], given: Given, parts: Sequence[Given]) -> float:
-    """Return the standard error of an alignment from its changes along groups of batches.
+def _jackknife(
+    slopes: Mapping[str, list[_Slope]], given: Given, parts: Sequence[Callable[[], Given]]
+) -> dict[str, float]:
+    """Return the standard error of each alignment from its changes along groups of batches.
 
     This is the infinitesimal jackknife: u_j = ⟨∇a, θ_j⟩ − share_j·⟨∇a, θ⟩ with θ = Σ θ_j, and √(J/(J − 1)·Σ u_j²).
     """
-    whole = sum(slope.along(i, name, given) for i, slope in enumerate(slopes))
-    changes = [sum(slope.along(i, name, part) for i, slope in enumerate(slopes)) - part.share * whole for part in parts]
-    return math.sqrt(len(parts) / (len(parts) - 1) * math.fsum(u * u for u in changes))
+
+    def along(name: str, given: Given) -> float:
+        return sum(slope.along(i, name, given) for i, slope in enumerate(slopes[name]))
+
+    whole = {name: along(name, given) for name in slopes}
+    squares = dict.fromkeys(slopes, 0.0)
+    for make in parts if slopes else ():
+        part = make()
+        for name in slopes:
+            squares[name] += (along(name, part) - part.share * whole[name]) ** 2
+    return {name: math.sqrt(len(parts) / (len(parts) - 1) * square) for name, square in squares.items()}
 
 
 def _leading(blocks: list[_Block], count: int) -> tuple[np.ndarray, np.ndarray | None]:
@@ -299,6 +329,8 @@ def _leading(blocks: list[_Block], count: int) -> tuple[np.ndarray, np.ndarray |
         return np.array([]), None
     block = blocks[0]
     S = _precise(block.forms["NFM"].S)
+    if not bool(torch.isfinite(S).all()):
+        return np.array([]), None
     values, vectors = torch.linalg.eigh(S) if len(S) <= EXACT else _subspace(S, count)
     values, vectors = values.flip(0)[:count], vectors.flip(1)[:, :count].to(block.T.dtype)
     rows = (vectors if block.Q is None else block.Q @ vectors).T.double().cpu().numpy()

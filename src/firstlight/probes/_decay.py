@@ -58,6 +58,14 @@ def decay_from_group(optimizer: torch.optim.Optimizer, group: Mapping[str, Any])
     return Decay(value, rule, gain, float(group["lr"]) if "lr" in group else None, sign)
 
 
+def plain_optimizer(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
+    """Return the optimizer inside a wrapper, such as those of accelerate and Lightning, which hide its kind."""
+    inner = getattr(optimizer, "optimizer", None)
+    while isinstance(inner, torch.optim.Optimizer):
+        optimizer, inner = inner, getattr(inner, "optimizer", None)
+    return optimizer
+
+
 def _gain(group: Mapping[str, Any]) -> float:
     """Return SGD's total response to a single gradient, (1 − dampening)/(1 − momentum)."""
     momentum = float(group.get("momentum") or 0.0)
@@ -77,6 +85,7 @@ def decays(
     names = dict(model.named_parameters())
     by_id = {id(parameter): Decay(0.0, "none") for parameter in names.values()}
     if optimizer is not None:
+        optimizer = plain_optimizer(optimizer)
         own = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
         if not own & set(by_id):
             raise ValueError(
@@ -99,8 +108,8 @@ def decays(
     else:
         given = {}
     for key, value in given.items():
-        if value < 0:
-            raise ValueError(f"weight_decay must be at least 0, got {value}")
+        if not 0 <= value < math.inf:
+            raise ValueError(f"weight_decay must be at least 0, got {value:g}")
         old = by_id[key]
         rule: Rule = "none" if value == 0 else "decoupled" if old.rule == "decoupled" else "L2"
         by_id[key] = replace(old, value=value, rule=rule)

@@ -14,7 +14,7 @@ import torch
 from firstlight.probes._accumulate import Accumulator, Batch, LayerMoments, Reduction
 from firstlight.probes._assess import Known, assess
 from firstlight.probes._compare import ALIGNMENTS
-from firstlight.probes._decay import decays, step_direction
+from firstlight.probes._decay import decays, plain_optimizer, step_direction
 from firstlight.probes._guards import label_weight, reading, require_loss, require_reduction, same_random_states, taken
 from firstlight.probes._layers import View
 from firstlight.probes._path import Path, drift
@@ -25,7 +25,7 @@ from firstlight.probes._start import at_start, distances, with_start
 SMALL = 512
 """Matrices up to this size are decomposed on one thread."""
 
-FEW_SAMPLES = 4
+FEW_SAMPLES = 2
 """Samples on which a weight is scaled, to see whether its scale matters."""
 
 SAME = 1e-3
@@ -149,7 +149,8 @@ class FeatureProbe:
             raise ValueError(f"rank must be above 0 and excludes backward=True; got rank={rank}, {backward=}")
         if alignment not in (None, *ALIGNMENTS):
             raise ValueError(f"alignment must be one of {', '.join(ALIGNMENTS)}; got {alignment!r}")
-        self.model, self.loss_fn, self.optimizer = model, loss_fn, optimizer
+        self.model, self.loss_fn = model, loss_fn
+        self.optimizer = None if optimizer is None else plain_optimizer(optimizer)
         self.decays = decays(model, weight_decay, optimizer)
         self.backward, self.training = backward, training
         # Pearson's correlation of entries changes with the basis, and `rank` rotates it.
@@ -204,6 +205,8 @@ class FeatureProbe:
         moved: Mapping[str, float] | None = None,
         directions: Mapping[str, torch.Tensor] | None = None,
         paths: Mapping[str, Path] | None = None,
+        since: str = "",
+        steadiness: Mapping[str, float] | None = None,
     ) -> ProbeResult:
         """Compare the accumulated matrices with the weights.
 
@@ -213,6 +216,8 @@ class FeatureProbe:
         - `moved`: relative change of the weights since initialisation, by parameter name.
         - `directions`: for AdamW, mean step directions by parameter name, instead of the optimizer's current one.
         - `paths`: means of the weights along the last steps, by parameter name.
+        - `since`: the checkpoint from which `moved` counts, such as "step 100", if the initialisation is unknown.
+        - `steadiness`: cosine of the last two moves between checkpoints, by parameter name.
         """
         sums = self._sums
         if sums.plan is None:
@@ -222,7 +227,11 @@ class FeatureProbe:
             self._reduced = True
         names = {id(parameter): name for name, parameter in self.model.named_parameters()}
         reports = []
-        with _threads(max((min(layer.weights().shape[1:]) for layer in sums.plan.layers), default=0)):
+        device = next(self.model.parameters()).device.type
+        with (
+            torch.autocast(device, enabled=False),
+            _threads(max((min(layer.weights().shape[1:]) for layer in sums.plan.layers), default=0)),
+        ):
             for moments in sums.layers():
                 name, bias = names[id(moments.layer.parameter)], moments.layer.bias
                 budget = budgets.get(name, math.nan) if isinstance(budgets, Mapping) else budgets
@@ -232,6 +241,8 @@ class FeatureProbe:
                     moved=(moved or {}).get(name, math.nan),
                     direction=self._direction(moments.layer.parameter, (directions or {}).get(name)),
                     drift=None if path is None else drift(path, replace(moments.layer, bias=None, basis=None).matrix),
+                    since=since,
+                    steadiness=(steadiness or {}).get(name, math.nan),
                 )
                 if not moments.invariant and _suspicious(moments) and self._changes_no_output(name):
                     moments = replace(moments, invariant=True)
@@ -354,8 +365,8 @@ class FeatureProbe:
         keywords = dict(inputs) if isinstance(inputs, Mapping) else {}
         with self._untouched(), torch.no_grad():
             plain, scaled = (
-                _outputs(torch.func.functional_call(self.model, {name: factor * weight}, tuple(arguments), keywords))
-                for factor in (1.0, 1.5)
+                _outputs(torch.func.functional_call(self.model, changes, tuple(arguments), keywords))
+                for changes in ({}, {name: 1.5 * weight})
             )
         return float((scaled - plain).abs().max()) <= SAME * float(plain.abs().max())
 

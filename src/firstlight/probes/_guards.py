@@ -97,6 +97,13 @@ def same_random_states(*holders: Any) -> Iterator[None]:
                 _restore(generator, state)
 
 
+def seed_all(seed: int) -> None:
+    """Seed the random numbers of torch, NumPy and Python."""
+    torch.manual_seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002
+    random.seed(seed)
+
+
 def reading(batches: Iterable[Any]) -> contextlib.AbstractContextManager[None]:
     """Restore all random states that iterating a `DataLoader` or data set may advance."""
     names = ("sampler", "batch_sampler", "dataset")

@@ -1,6 +1,8 @@
 """Callbacks that run `Watch` inside PyTorch Lightning and the Hugging Face Trainer; both are imported on demand."""
 
 import importlib
+import inspect
+import math
 from collections.abc import Iterable
 from typing import Any, Unpack
 
@@ -10,7 +12,12 @@ from firstlight.probes._watch import Watch
 
 
 def _logged(result: ProbeResult) -> dict[str, float]:
-    return {f"features/{layer.name}/{name}": layer.alignments[name] for layer in result.layers for name in SHOWN}
+    """Return what loggers plot: the alignments that are defined, and 1 or 0 for converged or not."""
+    values = {}
+    for layer in result.layers:
+        values |= {f"features/{layer.name}/{name}": layer.alignments[name] for name in SHOWN}
+        values[f"features/{layer.name}/converged"] = float(layer.verdict.state == "converged")
+    return {name: value for name, value in values.items() if math.isfinite(value)}
 
 
 def _library(name: str) -> Any:
@@ -56,16 +63,20 @@ def lightning_callback(
     return FeatureCallback()
 
 
-def huggingface_callback(batches: Iterable[dict[str, Any]], every: int = 100, **options: Unpack[ProbeOptions]) -> Any:
+def huggingface_callback(
+    batches: Iterable[dict[str, Any]], every: int = 100, *, trainer: Any = None, **options: Unpack[ProbeOptions]
+) -> Any:
     """Return a `TrainerCallback` that probes every `every` steps.
 
-    Alignments and verdicts go to the Trainer's log history, and its `watch` holds the results.
+    It logs `features/<layer>/<measure>` through the Trainer, so that TensorBoard, W&B and the log history have them,
+    and its `watch` holds the results with the verdicts.
 
     **Arguments:**
 
     - `batches`: a few fixed, collated batches of the training data, as dicts of keywords for the model. They include
       labels, so that the model returns its own loss.
     - `every`: steps between probes.
+    - `trainer`: the Trainer that logs; the one that calls the callback if None.
     - `options`: options of `Watch`.
 
     ```python
@@ -75,20 +86,37 @@ def huggingface_callback(batches: Iterable[dict[str, Any]], every: int = 100, **
     base = _library("transformers").TrainerCallback
 
     class FeatureCallback(base):
-        """Reads the optimizer that accelerate may have wrapped."""
+        """Probes after optimizer steps, and hands the numbers to the Trainer."""
 
         watch: Watch | None = None
 
         def on_train_begin(self, args: Any, state: Any, control: Any, **given: Any) -> None:
-            def log(step: int, result: ProbeResult) -> None:
-                states = {f"features/{layer.name}/verdict": layer.verdict.state for layer in result.layers}
-                state.log_history.append({"step": step, **_logged(result), **states})
+            owner = trainer or _caller(_library("transformers").Trainer)
 
-            optimizer = getattr(given["optimizer"], "optimizer", given["optimizer"])
-            self.watch = Watch(given["model"], None, batches, optimizer, every=every, on_probe=log, **options)
+            def log(step: int, result: ProbeResult) -> None:
+                if owner is None:
+                    state.log_history.append({"step": step, **_logged(result)})
+                else:
+                    owner.log(_logged(result))
+
+            self.watch = Watch(given["model"], None, batches, given["optimizer"], every=every, on_probe=log, **options)
 
         def on_step_end(self, args: Any, state: Any, control: Any, **given: Any) -> None:
             if self.watch is not None:
                 self.watch.step()
 
     return FeatureCallback()
+
+
+def _caller(kind: type) -> Any:
+    """Return the nearest object of a class among the callers; None without one.
+
+    The Trainer calls its callbacks without a reference to itself, and only its `log` reaches all loggers.
+    """
+    frame = inspect.currentframe()
+    while frame is not None:
+        owner = frame.f_locals.get("self")
+        if isinstance(owner, kind):
+            return owner
+        frame = frame.f_back
+    return None

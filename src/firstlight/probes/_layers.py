@@ -191,7 +191,9 @@ def _parts(
     uses: Sequence[Use],
     parts: Sequence[str],
 ) -> list[Layer]:
-    main = next((use for use in uses if use.kind != "lookup"), uses[0])
+    # A weight that is also used transposed is read as torch stores it, (out, in).
+    products = sorted((use for use in uses if use.kind != "lookup"), key=lambda use: use.in_axis != 1)
+    main = products[0] if products else uses[0]
     rows = parameter.shape[0]
     if rows % len(parts):
         raise ValueError(f"{name} has {rows} rows, which cannot be split into {len(parts)} equal parts")

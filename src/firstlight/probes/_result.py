@@ -47,6 +47,7 @@ class LayerReport:
     - `residual`: ‖NFM − FACT‖/‖NFM‖, 0 at convergence.
     - `verdict`: lazy, learning, converged or undecided, with the evidence.
     - `errors`: standard error of every alignment, by a jackknife over groups of batches; NaN for a single batch.
+    - `averaged`: alignment of FACT averaged along the last steps or checkpoints, if they are known.
     - `agop_error`: relative error of AGOP in the Frobenius norm, 0 if every row and every output was used.
     - `captured`: fraction of ‖NFM‖ in the directions that `rank` selects, else 1.
     - `budget`: wd·Σlr/(1 − momentum) of the training so far.
@@ -75,6 +76,7 @@ class LayerReport:
     residual: float
     verdict: Verdict
     errors: dict[str, float] = field(default_factory=dict)
+    averaged: float = math.nan
     agop_error: float = 0.0
     captured: float = 1.0
     budget: float = math.nan
@@ -263,6 +265,7 @@ class _LayerForm(Form):
     residual: float
     verdict: _VerdictForm
     errors: dict[str, float]
+    averaged: float = math.nan
     agop_error: float
     captured: float
     budget: float
@@ -302,13 +305,13 @@ def as_text(result: ProbeResult, width: int = 100) -> str:
     names = [layer.name for layer in result.layers] + list(result.untreated)
     if not names:
         return "no layer with a weight matrix"
-    longest = max(len("layer"), min(max(map(len, names)), width - 64))
-    lines = [f"{'layer':<{longest}}  {'FACT':>13}  {'√AGOP':>13}  {'√eNFA':>13}  {'size':>7}  verdict"]
+    longest = max(len("layer"), min(max(map(len, names)), width - 67))
+    lines = [f"{'layer':<{longest}}  {'FACT':>14}  {'√AGOP':>14}  {'√eNFA':>14}  {'size':>7}  verdict"]
     for layer in result.layers:
         cells = [_with_error(layer.alignments, layer.errors, name) for name in ("FACT", "√AGOP", "√eNFA")]
-        row = "  ".join(f"{cell:>13}" for cell in cells)
+        row = "  ".join(f"{cell:>14}" for cell in cells)
         lines.append(f"{_cut(layer.name, longest)}  {row}  {layer.size:>7.3g}  {layer.verdict.state}")
-    lines += [f"{_cut(name, longest)}  {'untreated':>13}{'':39}  undecided" for name in result.untreated]
+    lines += [f"{_cut(name, longest)}  {'untreated':>14}{'':41}  undecided" for name in result.untreated]
     lines.append(f"{result.samples} samples; alignment is {result.alignment}; ± is one standard error.")
     for layer in result.layers:
         lines += textwrap.wrap(f"{layer.name}: {layer.verdict.evidence}", width, subsequent_indent="  ")

@@ -113,7 +113,7 @@ def find_axis(
         )
     least = min(len(test.shared) for test in tests.values())
     best = [a for a, test in tests.items() if len(test.shared) == least]
-    if len(best) > 1 and 1 in (shape[0], shape[1]):
+    if len(best) > 1 and shape[1] == 1:
         best = [0]
     if len(best) > 1 and isinstance(targets, torch.Tensor) and targets.ndim == 1:
         best = [a for a in best if shape[a] == len(targets)] or best

@@ -22,6 +22,12 @@ MOVED = 0.1
 STEADY = 0.5
 """Cosine of the drifts in two halves of a window above which the weights move in one direction, not by noise."""
 
+TO_AND_FRO = 0.0
+"""Cosine of two successive moves between checkpoints below which weights go to and fro, as noise about a point does.
+
+Independent noise about a fixed point gives −1/2, a random walk 0, and a steady drift 1.
+"""
+
 NO_START = (
     "not stationary, and the start is unknown, so this may be its initialisation: give start= the initial "
     "weights, or use Watch"
@@ -73,6 +79,8 @@ def judge(
     drift: Drift | None = None,
     invariant: bool = False,
     reason: str = "",
+    since: str = "",
+    steadiness: float = math.nan,
 ) -> Verdict:
     """Decide whether a layer is converged, learning, lazy or undecided. Unknown arguments are NaN or None.
 
@@ -86,6 +94,8 @@ def judge(
     - `drift`: averages along the last steps, if a `Watch` followed them.
     - `invariant`: whether the scale of the weights changes no output.
     - `reason`: why FACT does not apply (no weight decay, …); the verdict is then undecided.
+    - `since`: the checkpoint from which `moved` counts if the initialisation is unknown, such as "step 100".
+    - `steadiness`: cosine of the last two moves between checkpoints.
 
     >>> judge(0.2, size=3.0, moved=0.02, budget=0.01).evidence
     'weights moved by 2 %; FACT 0.200 with size 3; budget 0.01, below 1: too short for FACT'
@@ -96,41 +106,57 @@ def judge(
     """
     if reason:
         return Verdict("undecided", reason)
-    parts = _evidence(fact, size, budget, moved, drift)
+    moves = _Moves(moved, since, steadiness, drift)
+    parts = _evidence(fact, size, budget, moves)
     if invariant:
-        return _direction(parts, moved, drift)
+        return _direction(parts, moves)
     here = (fact >= CONVERGED and abs(size - 1) <= SIZE) or residual <= SIZE
     along = drift is not None and ((drift.fact >= CONVERGED and abs(drift.size - 1) <= SIZE) or drift.residual <= SIZE)
     if here or along:
         return Verdict("converged", "; ".join(parts))
-    return _unsettled(parts, moved, drift)
+    return _unsettled(parts, moves)
 
 
-def _unsettled(parts: list[str], moved: float, drift: Drift | None) -> Verdict:
-    if math.isnan(moved):
+@dataclass(frozen=True)
+class _Moves:
+    """How the weights moved: since the start, between the last checkpoints, and along the last steps."""
+
+    moved: float
+    since: str
+    steadiness: float
+    drift: Drift | None
+
+
+def _unsettled(parts: list[str], moves: _Moves) -> Verdict:
+    drift = moves.drift
+    if math.isnan(moves.moved) or (moves.since and moves.moved < MOVED):
         return Verdict("undecided", "; ".join([*parts, NO_START]))
-    if moved < MOVED:
+    if moves.moved < MOVED:
         return Verdict("lazy", "; ".join(parts))
+    if drift is None and moves.steadiness < TO_AND_FRO:
+        turned = f"the last two moves between checkpoints go to and fro (cosine {moves.steadiness:.2f}), as noise does"
+        return Verdict("undecided", "; ".join([*parts, turned]))
     if drift is not None and drift.steadiness < STEADY:
-        noisy = "the drift between probes is not larger than the noise of minibatches: probe less often"
+        noisy = "the drift between probes is not larger than the noise of minibatches: compare points further apart"
         return Verdict("undecided", "; ".join([*parts, noisy]))
     return Verdict("learning", "; ".join(parts))
 
 
-def _direction(parts: list[str], moved: float, drift: Drift | None) -> Verdict:
-    parts = [INVARIANT, *parts]
+def _direction(parts: list[str], moves: _Moves) -> Verdict:
+    parts, drift = [INVARIANT, *parts], moves.drift
     if drift is not None and not math.isnan(drift.turn):
         parts.append(f"direction turns by {drift.turn:.2g} per unit of budget")
         if drift.turn <= SIZE:
             return Verdict("converged", "; ".join(parts))
-        return _unsettled(parts, moved, drift)
+        return _unsettled(parts, moves)
     return Verdict("undecided", "; ".join(parts))
 
 
-def _evidence(fact: float, size: float, budget: float, moved: float, drift: Drift | None) -> list[str]:
-    parts = [f"FACT {fact:.3f} with size {size:.3g}"]
-    if not math.isnan(moved):
-        parts.insert(0, f"weights moved by {moved:.0%}".replace("%", " %"))
+def _evidence(fact: float, size: float, budget: float, moves: _Moves) -> list[str]:
+    parts, drift = [f"FACT {fact:.3f} with size {size:.3g}"], moves.drift
+    if not math.isnan(moves.moved):
+        since = f" since {moves.since}" if moves.since else ""
+        parts.insert(0, f"weights moved by {moves.moved:.0%}".replace("%", " %") + since)
     if drift is not None:
         parts.append(
             f"averaged over the last {drift.budget:.2g} of budget FACT {drift.fact:.3f} with size {drift.size:.3g}, "

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from firstlight.probes._decay import decay_from_group, step_direction
+from firstlight.probes._decay import decay_from_group, plain_optimizer, step_direction
 from firstlight.probes._feature_probe import DECOUPLED, LossFunction, ProbeOptions, probe, unwrapped
 from firstlight.probes._path import Path
 from firstlight.probes._result import SHOWN, ProbeResult
@@ -68,7 +68,7 @@ class Watch:
                 "batches must be iterable again at every probe, got an iterator, which ends after the first; give a "
                 "list or a DataLoader"
             )
-        model = unwrapped(model)
+        model, optimizer = unwrapped(model), plain_optimizer(optimizer)
         self.model, self.loss_fn, self.batches, self.optimizer = model, loss_fn, batches, optimizer
         self.every, self.on_probe, self.options = every, on_probe, options
         self.steps = 0

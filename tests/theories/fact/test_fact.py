@@ -279,3 +279,29 @@ def test_damped_steps_lower_the_loss_from_every_random_start():
 
     for before, after in zip(start, end, strict=True):
         assert loss(after) < 1e-3 * loss(before)
+
+
+def test_batches_enter_a_step_only_by_their_second_moment():
+    rng = np.random.default_rng(2)
+    X, T = rng.standard_normal((20, 4)), rng.standard_normal((4, 2))
+    start = fact.lemmas.linear_init(0, 4, 2, width=5, depth=3)
+    options = {"weight_decay": 0.1, "rate": 0.05, "batch": 8, "epochs": 2, "seed": 3}
+    trained = fact.train_linear_in_batches(X, T, start, **options)
+    order, expected = np.random.default_rng(3), [W.copy() for W in start]
+    for _ in range(2):
+        rows = order.permutation(20)
+        for part in (rows[:8], rows[8:16], rows[16:]):
+            A, B, C = expected
+            miss = 2 * (X[part] @ A @ B @ C - X[part] @ T) / (len(part) * 2)
+            H = X[part] @ A
+            slopes = (X[part].T @ miss @ C.T @ B.T, H.T @ miss @ C.T, (H @ B).T @ miss)
+            expected = [W - 0.05 * (G + 0.1 * W) for W, G in zip(expected, slopes, strict=True)]
+    # Single precision, six steps of sums of at most 8 terms of order one: 16 × 6 × 8 × 2⁻²⁴.
+    assert max(np.abs(W - V).max() for W, V in zip(trained, expected, strict=True)) < 5e-5
+
+
+def test_adam_on_the_population_loss_ends_at_the_minimiser():
+    problem = fact.Separation.of(0.02, 1e-5, 1e-5)
+    trained, exact = fact.train_separation(problem, iterations=50_000, seed=1), fact.minimise(problem)
+    assert trained.loss == pytest.approx(exact.loss, rel=1e-3)
+    assert trained.agop_cosine() > 0.99

@@ -1,64 +1,40 @@
-"""ReLU perceptrons trained as in the paper (Appendix B) and probed along the way: Tables 1, 2, Figures 3, 8 to 10."""
+"""ReLU perceptrons trained as in the paper (Appendix B) and probed along the way: Tables 1, 2, Figures 3, 8 to 10.
 
+A training writes a checkpoint at the end of an epoch and resumes from it bit for bit on the same machine.
+"""
+
+import functools
+import hashlib
+import json
 import math
+import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int
+from safetensors.torch import load, save
 from torch import nn
 
+from firstlight import _interrupts as interrupts
+from firstlight._files import write_atomically
+from firstlight.probes._experiments.images import Images
 from firstlight.probes._feature_probe import probe
-from firstlight.probes._result import ProbeResult
 
+EVERY = 60.0
+"""Seconds between checkpoints."""
 
-@dataclass(frozen=True, eq=False)
-class Images:
-    """Inputs (n, d) in float32 and their classes."""
-
-    name: str
-    X: Float[np.ndarray, "n d"]
-    labels: Int[np.ndarray, " n"]
-
-    def first(self, n: int, seed: int = 0) -> "Images":
-        """Draw n rows without replacement."""
-        if n >= len(self.X):
-            return self
-        rows = np.random.default_rng(seed).permutation(len(self.X))[:n]
-        return Images(self.name, self.X[rows], self.labels[rows])
-
-    def standardised(self) -> "Images":
-        """Scale pixels to mean 0 and variance 1 over the whole data set."""
-        return Images(self.name, ((self.X - self.X.mean()) / self.X.std()).astype(np.float32), self.labels)
-
-
-def digits() -> Images:
-    """Load scikit-learn's 1797 images of 8×8 pixels, scaled to [0, 1]."""
-    from sklearn.datasets import load_digits
-
-    X, labels = load_digits(return_X_y=True)
-    return Images("digits", (np.asarray(X) / 16).astype(np.float32), np.asarray(labels).astype(np.int64))
-
-
-def mnist(folder: Path) -> Images:
-    """Load the 60 000 training images of `<folder>/mnist/mnist.npz`, scaled to [0, 1]."""
-    with np.load(folder / "mnist" / "mnist.npz") as file:
-        X, labels = file["X_train"], file["y_train"]
-    return Images("MNIST", (X.reshape(len(X), -1) / 255).astype(np.float32), labels.astype(np.int64))
-
-
-def cifar10(folder: Path) -> Images:
-    """Load the 4000 training images of `<folder>/cifar10_subset`, scaled to [0, 1]."""
-    with np.load(folder / "cifar10_subset" / "cifar10_4000_1000.npz") as file:
-        X, labels = file["X"], file["y"]
-    return Images("CIFAR-10", (X.reshape(len(X), -1) / 255).astype(np.float32), labels.astype(np.int64))
+Progress = Callable[[float, str], None]
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """Appendix B: SGD with momentum, cosine learning rate, mean-squared error on one-hot labels."""
+    """Appendix B: SGD with momentum, cosine learning rate, mean-squared error on one-hot labels.
+
+    `reduction` is how the squared error combines the outputs of a sample: PyTorch's mean, or the sum.
+    """
 
     hidden: int = 2
     width: int = 1024
@@ -67,29 +43,58 @@ class Recipe:
     momentum: float = 0.9
     weight_decay: float = 1e-4
     batch: int = 64
+    reduction: str = "mean"
+
+    def steps(self, n: int) -> int:
+        """Return the number of steps in an epoch of n rows."""
+        return math.ceil(n / self.batch)
+
+    def rate_at(self, step: int, n: int) -> float:
+        """Return the learning rate of a step."""
+        return self.rate * (1 + math.cos(math.pi * step / (self.epochs * self.steps(n)))) / 2
 
     def budget(self, n: int, epochs: int | None = None) -> float:
         """Return wd·Σlr/(1 − momentum) after some epochs of n rows; all epochs by default."""
-        total = self.epochs * math.ceil(n / self.batch)
-        done = total if epochs is None else epochs * math.ceil(n / self.batch)
+        total = self.epochs * self.steps(n)
+        done = total if epochs is None else epochs * self.steps(n)
         rates = self.rate * (1 + np.cos(np.pi * np.arange(done) / total)) / 2
         return self.weight_decay * float(rates.sum()) / (1 - self.momentum)
 
+    def loss(self, outputs: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        """Return the mean over samples of the squared error."""
+        error = nn.functional.mse_loss(outputs, targets)
+        return error if self.reduction == "mean" else error * targets.shape[1]
 
-@dataclass(frozen=True, eq=False)
+
+@dataclass(frozen=True)
 class Trained:
-    """Probe results by epoch, with the final training loss and accuracy."""
+    """Alignments of every layer by epoch, with the training loss and accuracy at the end.
+
+    **Arguments:**
+
+    - `recipe`: architecture and optimizer.
+    - `n`: number of training rows.
+    - `forward`, `backward`: epoch → for each layer, measure → alignment with WᵀW or WWᵀ.
+    - `residuals`: ‖WᵀW − FACT‖/‖WᵀW‖ of each layer at the end; 0 at a critical point.
+    - `loss`, `accuracy`: over all training rows, in the recipe's reduction.
+    """
 
     recipe: Recipe
-    probes: dict[int, ProbeResult]
+    n: int
+    forward: dict[int, list[dict[str, float]]]
+    backward: dict[int, list[dict[str, float]]]
+    residuals: list[float]
     loss: float
     accuracy: float
-    budget: float
 
     @property
-    def last(self) -> ProbeResult:
-        """The probe result after the last epoch."""
-        return self.probes[max(self.probes)]
+    def budget(self) -> float:
+        """wd·Σlr/(1 − momentum) of the whole training."""
+        return self.recipe.budget(self.n)
+
+    def last(self, *, backward: bool = False) -> list[dict[str, float]]:
+        """Return the alignments of every layer at the end."""
+        return (self.backward if backward else self.forward)[self.recipe.epochs]
 
 
 def perceptron(d: int, c: int, recipe: Recipe) -> nn.Sequential:
@@ -108,7 +113,8 @@ def train_and_probe(
     seed: int = 0,
     probe_at: Sequence[int] = (),
     backward: bool = False,
-    progress: Callable[[float], None] = lambda fraction: None,
+    work: Path | None = None,
+    progress: Progress = lambda fraction, note: None,
 ) -> Trained:
     """Train a perceptron and probe it on all training rows after given epochs and at the end.
 
@@ -119,38 +125,164 @@ def train_and_probe(
     - `seed`: seed of weights and batches.
     - `probe_at`: epochs at which to probe.
     - `backward`: whether to compute the backward matrices too.
-    - `progress`: callback that receives the fraction done.
+    - `work`: folder of checkpoints and results, from which an interrupted training resumes.
+    - `progress`: callback that receives the fraction done and the remaining time.
     """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        X, labels = torch.from_numpy(images.X), torch.from_numpy(images.labels)
-        Y = nn.functional.one_hot(labels).float()
-        model = perceptron(X.shape[1], Y.shape[1], recipe)
-        optimizer = torch.optim.SGD(model.parameters(), recipe.rate, recipe.momentum, weight_decay=recipe.weight_decay)
-        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(
-            optimizer, recipe.epochs * math.ceil(len(X) / recipe.batch)
+    plan = {
+        "data": [images.name, len(images.X), hashlib.sha256(images.X.tobytes()).hexdigest()[:16]],
+        "recipe": asdict(recipe),
+        "seed": seed,
+        "probe_at": sorted({*probe_at, recipe.epochs}),
+        "backward": backward,
+    }
+    done = None if work is None else work / f"{_name(plan)}.json"
+    if done is not None and done.exists():
+        return _trained(recipe, json.loads(done.read_text(encoding="utf-8")))
+    training = _Training(images, recipe, seed, plan, None if work is None else work / f"{_name(plan)}.safetensors")
+    training.run(progress)
+    result = training.result()
+    if done is not None:
+        write_atomically(done, json.dumps(result, indent=1).encode())
+        training.discard()
+    return _trained(recipe, result)
+
+
+class _Training:
+    """A model, its optimizer and the order of its rows; everything that a checkpoint holds."""
+
+    def __init__(self, images: Images, recipe: Recipe, seed: int, plan: dict[str, Any], path: Path | None) -> None:
+        self.recipe, self.plan, self.path = recipe, plan, path
+        self.X, self.labels = torch.from_numpy(images.X), torch.from_numpy(images.labels)
+        self.Y = nn.functional.one_hot(self.labels).float()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            self.model = perceptron(self.X.shape[1], self.Y.shape[1], recipe)
+        self.order = torch.Generator().manual_seed(seed)
+        self.parameters = list(self.model.parameters())
+        self.optimizer = torch.optim.SGD(
+            self.parameters, recipe.rate, recipe.momentum, weight_decay=recipe.weight_decay, fused=True
         )
-        results: dict[int, ProbeResult] = {}
-        for epoch in range(recipe.epochs + 1):
-            if epoch in probe_at or epoch == recipe.epochs:
-                results[epoch] = _probed(model, X, Y, recipe, backward, recipe.budget(len(X), epoch))
-            if epoch == recipe.epochs:
-                break
-            for rows in torch.randperm(len(X)).split(recipe.batch):
-                optimizer.zero_grad(set_to_none=True)
-                nn.functional.mse_loss(model(X[rows]), Y[rows]).backward()
-                optimizer.step()
-                schedule.step()
-            progress((epoch + 1) / recipe.epochs)
+        self.epoch = 0
+        self.probes: dict[str, Any] = {"forward": {}, "backward": {}}
+        if path is not None and path.exists():
+            self._restore(path)
+
+    def run(self, progress: Progress) -> None:
+        """Train to the last epoch."""
+        epochs, started, first = self.recipe.epochs, time.monotonic(), self.epoch
+        saved = started
+        while True:
+            if self.epoch in self.plan["probe_at"] and str(self.epoch) not in self.probes["forward"]:
+                self._probe()
+                self._checkpoint()
+            if self.epoch == epochs:
+                return
+            self._train_epoch()
+            now = time.monotonic()
+            if now - saved > EVERY:
+                self._checkpoint()
+                saved = now
+            left = (now - started) / (self.epoch - first) * (epochs - self.epoch)
+            progress(self.epoch / epochs, f"epoch {self.epoch} of {epochs}, {left / 60:.0f} min left")
+
+    def result(self) -> dict[str, Any]:
+        """Return the alignments and the training error as plain data."""
         with torch.no_grad():
-            outputs = model(X)
-            loss = float(nn.functional.mse_loss(outputs, Y))
-            accuracy = float((outputs.argmax(1) == labels).float().mean())
-    return Trained(recipe, results, loss, accuracy, recipe.budget(len(X)))
+            outputs = torch.cat([self.model(part) for part in self.X.split(4096)])
+            loss = float(self.recipe.loss(outputs, self.Y))
+            accuracy = float((outputs.argmax(1) == self.labels).float().mean())
+        return {"plan": self.plan, **self.probes, "loss": loss, "accuracy": accuracy}
+
+    def discard(self) -> None:
+        """Delete the checkpoint of a finished training."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+    def _train_epoch(self) -> None:
+        n, recipe = len(self.X), self.recipe
+        [group] = self.optimizer.param_groups
+        step = self.epoch * recipe.steps(n)
+        # Weights of idle units decay towards zero; arithmetic with subnormal numbers is many times slower.
+        torch.set_flush_denormal(True)
+        try:
+            for rows in torch.randperm(n, generator=self.order).split(recipe.batch):
+                group["lr"] = recipe.rate_at(step, n)
+                self.optimizer.zero_grad(set_to_none=True)
+                recipe.loss(self.model(self.X[rows]), self.Y[rows]).backward()
+                self.optimizer.step()
+                step += 1
+        finally:
+            torch.set_flush_denormal(False)
+        self.epoch += 1
+
+    def _probe(self) -> None:
+        backward = self.plan["backward"]
+        batches = zip(self.X.split(512), self.Y.split(512), strict=True)
+        result = probe(self.model, batches, self.recipe.loss, self.recipe.weight_decay, backward=backward)
+        self.probes["forward"][str(self.epoch)] = [layer.alignments for layer in result.layers]
+        self.probes["backward"][str(self.epoch)] = [layer.backward for layer in result.layers]
+        self.probes["residuals"] = [layer.residual for layer in result.layers]
+
+    def _checkpoint(self) -> None:
+        if self.path is None:
+            return
+        buffers = [self.optimizer.state[p].get("momentum_buffer") for p in self.parameters]
+        tensors = {f"parameter {i}": p.detach() for i, p in enumerate(self.parameters)}
+        tensors |= {f"momentum {i}": buffer for i, buffer in enumerate(buffers) if buffer is not None}
+        tensors["order"] = self.order.get_state()
+        state = {"plan": self.plan, "epoch": self.epoch, "probes": self.probes}
+        with interrupts.deferred():
+            write_atomically(self.path, save(tensors, {"state": json.dumps(state)}))
+
+    def _restore(self, path: Path) -> None:
+        content = path.read_bytes()
+        header = int.from_bytes(content[:8], "little")
+        state = json.loads(json.loads(content[8 : 8 + header])["__metadata__"]["state"])
+        if state["plan"] != self.plan:
+            raise ValueError(f"{path} holds another training; delete it or choose another work folder")
+        tensors = load(content)
+        with torch.no_grad():
+            for i, parameter in enumerate(self.parameters):
+                parameter.copy_(tensors[f"parameter {i}"])
+                if f"momentum {i}" in tensors:
+                    self.optimizer.state[parameter]["momentum_buffer"] = tensors[f"momentum {i}"].clone()
+        self.order.set_state(tensors["order"])
+        self.epoch, self.probes = state["epoch"], state["probes"]
 
 
-def _probed(
-    model: nn.Module, X: torch.Tensor, Y: torch.Tensor, recipe: Recipe, backward: bool, budget: float
-) -> ProbeResult:
-    batches = zip(X.split(512), Y.split(512), strict=True)
-    return probe(model, batches, nn.MSELoss(), recipe.weight_decay, backward=backward, known={"budgets": budget})
+def _name(plan: dict[str, Any]) -> str:
+    """Return a readable and unique name of a training."""
+    name, n, _ = plan["data"]
+    digest = hashlib.sha256(json.dumps(plan, sort_keys=True).encode()).hexdigest()[:10]
+    recipe = plan["recipe"]
+    return (
+        f"{name.lower()}-{n}-{recipe['hidden']}x{recipe['width']}-wd{recipe['weight_decay']:g}-{plan['seed']}-{digest}"
+    )
+
+
+def _trained(recipe: Recipe, result: dict[str, Any]) -> Trained:
+    forward, backward = (
+        {int(epoch): layers for epoch, layers in result[side].items()} for side in ("forward", "backward")
+    )
+    n = result["plan"]["data"][1]
+    return Trained(recipe, n, forward, backward, result["residuals"], result["loss"], result["accuracy"])
+
+
+@functools.cache
+def architecture(recipe: Recipe) -> dict[str, Any]:
+    """Return activation, biases, initialisation and loss, read from the model that the recipe builds."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        model = perceptron(2, 2, recipe)
+        torch.manual_seed(0)
+        fresh = nn.Linear(2, recipe.width)
+    linear = [layer for layer in model if isinstance(layer, nn.Linear)]
+    others = {type(layer).__name__ for layer in model} - {"Linear"}
+    outputs, targets = torch.tensor([[1.0, 2.0]]), torch.tensor([[0.0, 0.0]])
+    error = float(recipe.loss(outputs, targets)) * (2 if recipe.reduction == "mean" else 1)
+    return {
+        "activation": ", ".join(sorted(others)),
+        "biases": all(layer.bias is not None for layer in linear),
+        "initialisation": "PyTorch" if torch.equal(linear[0].weight, fresh.weight) else "another",
+        "loss": "mean-squared error" if math.isclose(error, 5.0) else "another",
+    }

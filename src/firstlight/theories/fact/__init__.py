@@ -8,14 +8,15 @@ The matrices themselves are in `firstlight.features`; `firstlight.probes` has th
 (True, True)
 
 - `layer_features` computes all matrices of every layer of a network.
-- `Separation` and `minimise` are the example in which AGOP differs from the features (Theorem 3.4).
-- `LinearProblem` and `train_linear` are deep linear networks under weight decay (Appendix C).
+- `Separation`, `minimise` and `train_separation` are the example in which AGOP differs from the features (Theorem 3.4).
+- `LinearProblem` and `train_linear`, full-batch or `_in_batches`, are deep linear networks under weight decay.
 - `lemmas` holds the exact statements about deep linear and quadratic networks.
 """
 
 from firstlight.theories.fact import lemmas
+from firstlight.theories.fact._adam import train_separation
 from firstlight.theories.fact._lens import LENSES
-from firstlight.theories.fact._linear import LinearProblem, train_linear
+from firstlight.theories.fact._linear import LinearProblem, train_linear, train_linear_in_batches
 from firstlight.theories.fact._networks import LayerFeatures, layer_features
 from firstlight.theories.fact._separation import Minimiser, Separation, minimise
 
@@ -29,4 +30,6 @@ __all__ = [
     "lemmas",
     "minimise",
     "train_linear",
+    "train_linear_in_batches",
+    "train_separation",
 ]

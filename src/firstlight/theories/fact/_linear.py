@@ -4,17 +4,21 @@ At *any* critical point with λ > 0, W_lᵀW_l = W_{l+1}W_{l+1}ᵀ exactly. It f
 W_lW_lᵀ = AGOP_l^{1/(L−l+1)}. The paper states this approximately, near the minimum.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import get_blas_funcs
 
 from firstlight import _canonical as canonical
 from firstlight import features
 
 Weights = list[Float[np.ndarray, "_ _"]]
+
+_GEMM: Any = get_blas_funcs("gemm", dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,6 +86,67 @@ def train_linear(problem: LinearProblem, weights: Weights, *, rate: float, momen
             v += G + problem.weight_decay * W
             W -= rate * v
     return weights
+
+
+def train_linear_in_batches(
+    X: Float[np.ndarray, "n d"],
+    T: Float[np.ndarray, "d c"],
+    weights: Weights,
+    *,
+    weight_decay: float,
+    rate: float,
+    batch: int,
+    epochs: int,
+    seed: int,
+    progress: Callable[[float], None] = lambda fraction: None,
+) -> Weights:
+    r"""Train by plain SGD on the mean-squared error in single precision, as PyTorch does.
+
+    A batch enters only by its second moment $S_b = X_b^\top X_b/|b|$, since targets are $X_bT$. A step therefore needs
+    no products with the batch: its gradients have rank c, and they are added to the weights in place.
+
+    **Arguments:**
+
+    - `X`: inputs; the targets are XT.
+    - `T`: the teacher.
+    - `weights`: initial weights.
+    - `weight_decay`: λ.
+    - `rate`: learning rate.
+    - `batch`: rows in a batch; the last one of an epoch may have fewer.
+    - `epochs`: number of passes over the rows, each in a new order.
+    - `seed`: seed of the orders.
+    - `progress`: callback that receives the fraction done.
+
+    >>> X, T = np.eye(2), np.array([[1.0], [0.0]])
+    >>> [W] = train_linear_in_batches(X, T, [T], weight_decay=0.0, rate=0.1, batch=2, epochs=3, seed=0)
+    >>> W.tolist()
+    [[1.0], [0.0]]
+    """
+    rng, X32, T32 = np.random.default_rng(seed), X.astype(np.float32), T.astype(np.float32)
+    # Fortran-ordered transposes, which sgemm changes in place.
+    turned = [np.asfortranarray(W.T, np.float32) for W in weights]
+    shrink = 1 - rate * weight_decay
+    for epoch in range(epochs):
+        order = rng.permutation(len(X))
+        for rows in np.split(order, range(batch, len(X), batch)):
+            part = X32[rows]
+            _take_step(turned, part.T @ part / len(rows), T32, rate * 2 / T.shape[1], shrink)
+        progress((epoch + 1) / epochs)
+    return [W.T.astype(np.float64) for W in turned]
+
+
+def _take_step(turned: list[np.ndarray], S: np.ndarray, T: np.ndarray, scale: float, shrink: float) -> None:
+    """Replace every W by shrink·W − scale·(W₁…W_{l−1})ᵀ S(P − T) (W_{l+1}…W_L)ᵀ."""
+    after = [np.eye(len(turned[-1]), dtype=np.float32)]
+    for W in reversed(turned[1:]):
+        after.append(W.T @ after[-1])
+    after.reverse()
+    slope = S @ (turned[0].T @ after[0] - T)
+    before = [np.eye(len(T), dtype=np.float32)]
+    for W in turned[:-1]:
+        before.append(before[-1] @ W.T)
+    for place, (W, A, B) in enumerate(zip(turned, before, after, strict=True)):
+        turned[place] = _GEMM(-scale, B, A.T @ slope, beta=shrink, c=W, trans_b=True, overwrite_c=True)
 
 
 def balanced_minimiser(problem: LinearProblem, depth: int, width: int) -> Weights:

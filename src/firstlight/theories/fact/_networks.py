@@ -84,6 +84,11 @@ def layer_features(
     >>> layers["W"].fact.shape, layers["V"].agop.shape
     ((6, 6), (5, 5))
     """
+    if not model.has_layers:
+        raise ValueError(
+            f"AGOP and eNFA need one output of each matrix for each sample, which {type(model).__name__} "
+            "does not have; the lens fact measures FACT of every matrix during a run"
+        )
     loss = loss or flow.Loss()
     with jax.enable_x64(True):
         model = jax.tree.map(lambda x: jnp.asarray(x, jnp.float64) if eqx.is_inexact_array(x) else x, model)

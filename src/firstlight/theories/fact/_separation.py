@@ -109,7 +109,7 @@ def minimise(problem: Separation, width: int = 10, starts: int = 10, seed: int =
     theta = _levenberg_marquardt(problem, theta)
     values = [_loss(problem, start) for start in theta]
     best = _newton(problem, theta[int(np.argmin(values))])
-    return _described(problem, best)
+    return described(problem, best)
 
 
 def _residuals(problem: Separation, theta: np.ndarray) -> np.ndarray:
@@ -192,7 +192,8 @@ def _newton(problem: Separation, theta: np.ndarray, steps: int = 100) -> np.ndar
     return theta
 
 
-def _described(problem: Separation, theta: np.ndarray) -> Minimiser:
+def described(problem: Separation, theta: Float[np.ndarray, "m width"]) -> Minimiser:
+    """Return the feature matrices at weights θ, whose rows are (a_k, w_k)."""
     a, W = theta[:, 0], theta[:, 1:].T
     Z = problem.X @ W
     f = Z**2 @ a

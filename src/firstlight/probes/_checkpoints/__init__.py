@@ -1,0 +1,1 @@
+"""A folder of checkpoints, probed in training order."""
