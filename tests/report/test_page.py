@@ -12,12 +12,15 @@ from firstlight import report
 from firstlight.records import (
     ClaimRecord,
     FitRecord,
+    LayerCourse,
+    ProbedCheckpoint,
     ProbedLayer,
     ProbeRecord,
     RunRecord,
     RunSpec,
     Table,
     TheoryVerdict,
+    UpdateCourse,
     figure,
 )
 from firstlight.records.figure import Series
@@ -194,7 +197,7 @@ def test_says_everything_the_records_say(everything):
         "1 fit ",
         "1 probe ",
         "6 claims checked",
-        "2 not as expected",
+        "2 not as recorded",
         "The run finished after 10 epochs in 3 min 20 s.",
         "It grokked.",
         "Memorised at 5, generalised at 9.",
@@ -209,7 +212,7 @@ def test_says_everything_the_records_say(everything):
         "count 3 3 10⁻⁶",
         "Why this tolerance: rounding in float64",
         "The printed form is off by 0.3.",
-        "Not as expected: the registry expects “holds”.",
+        "Not as recorded: the recorded verdict is “holds”.",
         "✕ fails",
         "✎ holds as corrected",
         "? inconclusive",
@@ -225,8 +228,9 @@ def test_says_everything_the_records_say(everything):
         "Method R² One fit RFM 0.9000 ± 0.0100 0.5 s kernel ridge 0.8000 ± 0.0100 0.5 s",
         "my network",
         "1 layer, 64 samples: 1 learning. Alignments are measured by pearson.",
-        "0.weight Linear 3 → 8 0.25 – 1.5 9 ↗ learning FACT 0.250",
-        "0.bias untreated ? undecided no matrix",
+        "0.weight Linear 3 → 8 0.250 – 1.5 9 ↗ learning FACT 0.250",
+        "√AGOP alignment of WᵀW with the root of the outputs' average gradient outer product",
+        "0.bias ? undecided no matrix",
     ):
         assert words in text, words
 
@@ -297,6 +301,33 @@ def test_an_empty_report_says_how_to_fill_it():
     assert "Nothing to show yet" in text
     assert "firstlight demo" in text
     assert "Claims" not in text
+
+
+def test_a_probe_of_checkpoints_shows_the_course_of_each_layer():
+    checkpoints = [
+        ProbedCheckpoint(name=f"step-{step}", step=step, digest=f"{i}" * 64, same_as=same)
+        for i, (step, same) in enumerate([(0, ""), (10, ""), (20, "step-0")])
+    ]
+    course = LayerCourse(
+        name="0.weight", kind="linear", inputs=3, outputs=8, alignments={"FACT": [0.1, 0.2, 0.3], "√AGOP": [0.5] * 3},
+        averaged=[None, None, 0.999], effective_rank=[3.0, 2.5, 2.0], moved=[0.0, 0.5, 1.5],
+        states=("lazy", "learning", "learning"), evidence=("", "", ""),
+    )  # fmt: skip
+    update = UpdateCourse(name="q", rank=8, size=[0.0, 0.1, 0.2], effective_rank=[None, 2.0, 1.5])
+    frozen = dict.fromkeys((f"h.{i}.weight" for i in range(6)), "frozen: it is not trained")
+    story = ("Three checkpoints.", f"{HOSTILE} was left out.")
+    record = _probe(checkpoints=checkpoints, courses=(course,), updates=(update,), story=story, untreated=frozen)
+    text = Page(_render(record)).text
+    for words in (
+        "Three checkpoints.",
+        "0.weight ‖ lazy 0 ↗ learning 10–20 0.100 → 0.999 0.500 → 0.500 3 → 2 1.5",
+        "q 8 0 → 0.2 2 → 1.5",
+        "20 step-20 222222222222 step-0",
+        "h.0.weight, h.1.weight, h.2.weight and 3 more ? undecided frozen: it is not trained",
+        "Effective rank number of directions",
+    ):
+        assert words in text, words
+    assert HOSTILE not in _render(record)
 
 
 def test_same_records_give_the_same_page():

@@ -6,15 +6,22 @@
 True
 """
 
-from firstlight.report._claim_view import ClaimView, claim_view
+from firstlight.report._blueprint import ClaimPage, claim_page, graph_svg, render_claim, render_claims, write_claims
+from firstlight.report._claim_view import ClaimView, CriterionRow, claim_view
+from firstlight.report._duel_view import DuelRow, DuelView, TuningRow, duel_rows, duel_view
 from firstlight.report._fit_view import FitRow, FitView, fit_view, fit_views
 from firstlight.report._format import Quantity, duration, quantities, text_of
 from firstlight.report._page import Environment, PageRecord, PageView, render, write
 from firstlight.report._probe_view import LayerRow, ProbeView, probe_view
+from firstlight.report._rooms import render_room
 from firstlight.report._run_view import RunView, VerdictRow, run_view, stories
 
 __all__ = [
+    "ClaimPage",
     "ClaimView",
+    "CriterionRow",
+    "DuelRow",
+    "DuelView",
     "Environment",
     "FitRow",
     "FitView",
@@ -24,16 +31,25 @@ __all__ = [
     "ProbeView",
     "Quantity",
     "RunView",
+    "TuningRow",
     "VerdictRow",
+    "claim_page",
     "claim_view",
+    "duel_rows",
+    "duel_view",
     "duration",
     "fit_view",
     "fit_views",
+    "graph_svg",
     "probe_view",
     "quantities",
     "render",
+    "render_claim",
+    "render_claims",
+    "render_room",
     "run_view",
     "stories",
     "text_of",
     "write",
+    "write_claims",
 ]

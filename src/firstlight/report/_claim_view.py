@@ -3,8 +3,22 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from firstlight.records import ClaimRecord, ClaimVerdict, FigureData
-from firstlight.report._format import Quantity, machine_text, quantities
+from firstlight.records import ClaimRecord, ClaimVerdict, Criterion, FigureData
+from firstlight.report._format import Quantity, machine_text, quantities, text_of
+
+
+@dataclass(frozen=True)
+class CriterionRow:
+    """A criterion as shown: `result` is pass, fail or not tested."""
+
+    clause: str
+    quantity: str
+    measured: str
+    required: str
+    reason: str
+    form: str
+    result: str
+    seeds: str
 
 
 @dataclass(frozen=True)
@@ -15,11 +29,13 @@ class ClaimView:
     paper: str
     title: str
     status: ClaimVerdict
-    expected_verdict: ClaimVerdict
+    expected_verdict: ClaimVerdict | None
     statement: str
     corrected: str = ""
     locator: str = ""
     scale: str = "quick"
+    criteria: tuple[CriterionRow, ...] = ()
+    untested: tuple[str, ...] = ()
     quantities: tuple[Quantity, ...] = ()
     tolerance_reason: str = ""
     evidence: str = ""
@@ -39,12 +55,14 @@ class ClaimView:
 def claim_view(record: ClaimRecord, figures: Mapping[str, FigureData] | None = None) -> ClaimView:
     """Return the view of a claim's record; `figures` maps the digests that the record names to figures.
 
+    >>> row = Criterion(clause="E* = M/4", quantity="error", measured=0.125, required="≤ 1e-09", passed=False)
     >>> record = ClaimRecord(
     ...     id="li2.theorem-2", paper="li2", title="Maxima of the energy", scale="quick", statement="…",
-    ...     status="holds", expected_verdict="holds", measured=0.125, expected=0.125, tolerance=1e-6,
+    ...     status="fails", criteria=(row,),
     ... )
-    >>> claim_view(record).quantities[0]
-    Quantity(name='', measured='0.125', expected='0.125', tolerance='10⁻⁶')
+    >>> shown = claim_view(record).criteria[0]
+    >>> shown.measured, shown.required, shown.result
+    ('0.125', '≤ 1e-09', 'fail')
     """
     known = figures or {}
     return ClaimView(
@@ -57,7 +75,9 @@ def claim_view(record: ClaimRecord, figures: Mapping[str, FigureData] | None = N
         corrected=record.corrected,
         locator=record.locator,
         scale=record.scale,
-        quantities=quantities(record.measured, record.expected, record.tolerance),
+        criteria=tuple(criterion_row(row) for row in record.criteria if row.passed is not None),
+        untested=record.untested,
+        quantities=() if record.criteria else quantities(record.measured, record.expected, record.tolerance),
         tolerance_reason=record.tolerance_reason,
         evidence=record.evidence,
         seeds=record.seeds,
@@ -71,3 +91,13 @@ def claim_view(record: ClaimRecord, figures: Mapping[str, FigureData] | None = N
         raised=record.raised,
         as_expected=record.as_expected,
     )
+
+
+def criterion_row(row: Criterion) -> CriterionRow:
+    """Return the texts of a criterion; a spread over seeds follows the deciding number."""
+    measured = text_of(row.measured)
+    if row.spread and row.spread[0] != row.spread[1]:
+        measured += f" (from {text_of(row.spread[0])} to {text_of(row.spread[1])})"
+    result = {True: "pass", False: "fail", None: "not tested"}[row.passed]
+    seeds = text_of(list(row.seeds)) if row.seeds else ""
+    return CriterionRow(row.clause, row.quantity, measured, row.required, row.reason, row.form, result, seeds)

@@ -12,18 +12,19 @@ from typing import Any, TypeVar
 
 from firstlight import plots
 from firstlight._files import write_atomically
-from firstlight.records import ClaimRecord, FigureData, FitRecord, ProbeRecord, RunRecord
+from firstlight.records import ClaimRecord, DuelRecord, FigureData, FitRecord, ProbeRecord, RunRecord
 from firstlight.records.figure import unpack_panels
 from firstlight.report._claim_view import ClaimView, claim_view
+from firstlight.report._duel_view import DuelView, duel_view
 from firstlight.report._fit_view import FitView, fit_views
 from firstlight.report._format import duration, text_of
 from firstlight.report._probe_view import ProbeView, probe_view
 from firstlight.report._run_view import RunView, run_view
 
-PageRecord = RunRecord | ClaimRecord | FitRecord | ProbeRecord
+PageRecord = RunRecord | ClaimRecord | FitRecord | ProbeRecord | DuelRecord
 """A record that a page can show."""
 
-_View = TypeVar("_View", RunView, ClaimView, FitView, ProbeView)
+_View = TypeVar("_View", RunView, ClaimView, FitView, ProbeView, DuelView)
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class PageView:
     claims: tuple[ClaimView, ...] = ()
     fits: tuple[FitView, ...] = ()
     probes: tuple[ProbeView, ...] = ()
+    duels: tuple[DuelView, ...] = ()
     papers: tuple[tuple[str, str], ...] = ()
     environments: tuple[Environment, ...] = ()
 
@@ -69,7 +71,7 @@ def render(
 
     **Arguments:**
 
-    - `records`: one record, or runs, claims, fits and probes in any order; runs, fits and probes bring their figures.
+    - `records`: one record, or runs, claims, fits, probes and duels in any order; all but claims bring their figures.
     - `title`: the heading of the page.
     - `figures`: the figures that claims name by their digests, see `Store.figures_of`.
     - `papers`: key → title, in the order of the sections; the registered papers if not given.
@@ -81,6 +83,7 @@ def render(
     claims = [claim_view(record, drawable) for record in records if isinstance(record, ClaimRecord)]
     fits = fit_views([record for record in records if isinstance(record, FitRecord)])
     probes = [probe_view(record) for record in records if isinstance(record, ProbeRecord)]
+    duels = [duel_view(record) for record in records if isinstance(record, DuelRecord)]
     view = PageView(
         title=title,
         created=_date(created or datetime.now(UTC).isoformat()),
@@ -88,8 +91,9 @@ def render(
         claims=_anchored(claims, [claim.id for claim in claims]),
         fits=_anchored(fits, [f"fit-{fit.id[:12]}" for fit in fits]),
         probes=_anchored(probes, [f"probe-{probe.id[:12]}" for probe in probes]),
+        duels=_anchored(duels, [f"duel-{duel.id[:12]}" for duel in duels]),
         papers=_sections(claims, _registered_papers() if papers is None else papers),
-        environments=_environments([*runs, *claims, *fits, *probes]),
+        environments=_environments([*runs, *claims, *fits, *probes, *duels]),
     )
     draw = functools.partial(_drawn, seen=Counter())
     return _templates().get_template("report.html").render(view=view, draw=draw)
@@ -101,8 +105,8 @@ def _checked(records: Iterable[PageRecord] | PageRecord) -> tuple[PageRecord, ..
     for record in given:
         if not isinstance(record, PageRecord):
             raise TypeError(
-                f"a page shows RunRecord, ClaimRecord, FitRecord and ProbeRecord; got {type(record).__name__}. "
-                "Call .record() on the result of a probe"
+                "a page shows RunRecord, ClaimRecord, FitRecord, ProbeRecord and DuelRecord; "
+                f"got {type(record).__name__}. Call .record() on the result of a probe"
             )
     return given
 
@@ -141,9 +145,9 @@ def _anchored(views: Sequence[_View], names: Sequence[str]) -> tuple[_View, ...]
 
 
 def _registered_papers() -> dict[str, str]:
-    from firstlight.claims import PAPERS
+    from firstlight.claims import papers
 
-    return {paper.key: paper.title for paper in PAPERS}
+    return {paper.key: paper.title for paper in papers()}
 
 
 def _sections(claims: Sequence[ClaimView], papers: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -152,7 +156,7 @@ def _sections(claims: Sequence[ClaimView], papers: Mapping[str, str]) -> tuple[t
     return tuple((key, papers.get(key, key)) for key in ordered)
 
 
-def _environments(views: Sequence[RunView | ClaimView | FitView | ProbeView]) -> tuple[Environment, ...]:
+def _environments(views: Sequence[RunView | ClaimView | FitView | ProbeView | DuelView]) -> tuple[Environment, ...]:
     # Newest first: a page may join records of several machines, or from before and after an update.
     ordered = sorted(views, key=lambda view: view.created, reverse=True)
     environments = (Environment(view.machine, view.versions) for view in ordered if view.machine or view.versions)

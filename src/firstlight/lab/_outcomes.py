@@ -1,0 +1,70 @@
+"""A run's record as a message: plain values as JSON; table, figures and weights as arrays."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from firstlight.lab._frames import Arrays
+from firstlight.records import ClaimRecord, FigureData, RunRecord, Table
+
+Weights = Mapping[str, Mapping[str, np.ndarray]]
+
+
+def pack_run(record: RunRecord, weights: Weights) -> tuple[dict[str, Any], Arrays]:
+    """Return the message of a run and its weights; `unpack_run` is the inverse.
+
+    >>> from firstlight.records import RunSpec
+    >>> record = RunRecord(spec=RunSpec(), status="finished", table=Table([0], {"loss": [1.0]}))
+    >>> unpack_run(*pack_run(record, {"final": {"W": np.eye(2)}}))[0] == record
+    True
+    """
+    values = json.loads(record.model_dump_json(exclude={"table", "figures"}))
+    headers, arrays = pack_figures(record.figures)
+    arrays |= {f"table/{name}": array for name, array in record.table.arrays.items()}
+    arrays |= {f"weights/{name}/{part}": array for name, parts in weights.items() for part, array in parts.items()}
+    return {"record": values, "figures": headers}, arrays
+
+
+def unpack_run(message: Mapping[str, Any], arrays: Arrays) -> tuple[RunRecord, dict[str, Arrays]]:
+    """Return record and weights of a message."""
+    own = {name.removeprefix("table/"): array for name, array in arrays.items() if name.startswith("table/")}
+    table = Table.from_arrays(own) if own else Table()
+    figures = unpack_figures(message["figures"], arrays)
+    record = RunRecord.model_validate({**message["record"], "table": table, "figures": figures})
+    weights: dict[str, Arrays] = {}
+    for name, array in arrays.items():
+        if name.startswith("weights/"):
+            _, snapshot, part = name.split("/", 2)
+            weights.setdefault(snapshot, {})[part] = array
+    return record, weights
+
+
+def pack_claim(record: ClaimRecord, figures: tuple[FigureData, ...]) -> tuple[dict[str, Any], Arrays]:
+    """Return the message of a claim's record and its figures."""
+    headers, arrays = pack_figures(figures)
+    return {"record": json.loads(record.to_json()), "figures": headers}, arrays
+
+
+def unpack_claim(message: Mapping[str, Any], arrays: Arrays) -> tuple[ClaimRecord, tuple[FigureData, ...]]:
+    """Return record and figures of a message."""
+    return ClaimRecord.from_json(json.dumps(message["record"])), unpack_figures(message["figures"], arrays)
+
+
+def pack_figures(figures: tuple[FigureData, ...]) -> tuple[list[Any], Arrays]:
+    """Return headers and arrays of figures."""
+    arrays = {
+        f"figures/{number}/{name}": array
+        for number, figure in enumerate(figures)
+        for name, array in figure.arrays.items()
+    }
+    return [json.loads(json.dumps(figure.header(), default=list)) for figure in figures], arrays
+
+
+def unpack_figures(headers: list[Any], arrays: Arrays) -> tuple[FigureData, ...]:
+    """Return the figures of a message."""
+    return tuple(
+        FigureData.from_parts(header, {name: arrays[f"figures/{number}/{name}"] for name in header["arrays"]})
+        for number, header in enumerate(headers)
+    )

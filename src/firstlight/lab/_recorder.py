@@ -1,0 +1,239 @@
+"""The recorder process of a store: holds the writer's lock, starts workers, writes their rows, queues the rest.
+
+It outlives the server. The next server finds its address beside the store and adopts it. Without a server and without
+jobs it exits after a while.
+"""
+
+import asyncio
+import contextlib
+import os
+import secrets
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from firstlight.lab._errors import LabError
+from firstlight.lab._frames import Arrays, encode, read_frame
+from firstlight.lab._hands import WORKER, Hand
+from firstlight.lab._places import Places, read_address, write_private
+from firstlight.lab._queue import Job, Queue, plain
+from firstlight.lab._writer import Writer
+from firstlight.records import Store, StoreError
+
+IDLE_SECONDS = 30.0
+"""Seconds after which a recorder without server and without jobs exits."""
+
+COMMIT_SECONDS = 0.1
+"""Seconds between two commits of rows, and between two messages about them: ten updates a second."""
+
+
+class Recorder:
+    """Connects one server at a time with the workers and the store."""
+
+    def __init__(
+        self, store: Store, places: Places, idle_seconds: float = IDLE_SECONDS, worker: Sequence[str] = WORKER
+    ) -> None:
+        self._places, self._idle_seconds = places, idle_seconds
+        self._queue, self._writer = Queue(places.jobs), Writer(store, places)
+        self._token = secrets.token_urlsafe(24)
+        self._server: asyncio.StreamWriter | None = None
+        self._about: dict[str, Any] = {}
+        self._trainer = Hand("train", places.log, self._from_trainer, worker)
+        self._desk = Hand("desk", places.log, self._from_desk, worker)
+        self._questions: dict[int, tuple[asyncio.StreamWriter, int]] = {}
+        self._asked = 0
+        self._current: str | None = None
+        self._alone_since = time.monotonic()
+        self._over = asyncio.Event()
+        self._stopping = False
+
+    async def serve(self) -> None:
+        """Listen until nothing is left to do, or until a server asks for the end."""
+        listener = await asyncio.start_server(self._connected, "127.0.0.1", 0)
+        port = listener.sockets[0].getsockname()[1]
+        write_private(self._places.address, {"port": port, "token": self._token, "pid": os.getpid()})
+        await asyncio.gather(self._trainer.start(), self._desk.start())
+        ticker = asyncio.create_task(self._tick())
+        try:
+            await self._over.wait()
+        finally:
+            ticker.cancel()
+            listener.close()
+            await asyncio.gather(self._trainer.end(), self._desk.end())
+            self._writer.close()
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(COMMIT_SECONDS)
+            for run, count in self._writer.commit():
+                self._push({"event": "rows", "run": run, "count": count})
+            await self._restart_dead_workers()
+            if self._current is None and not self._stopping and self._trainer.is_ready and (job := self._queue.next()):
+                self._begin(job)
+            if self._stopping and self._current is None:
+                self._over.set()
+            if self._server is not None or self._queue.is_busy:
+                self._alone_since = time.monotonic()
+            elif time.monotonic() - self._alone_since > self._idle_seconds:
+                self._over.set()
+
+    async def _restart_dead_workers(self) -> None:
+        if self._trainer.is_dead:
+            if self._current is not None:
+                self._ended(
+                    {"state": "failed", "message": "its worker process ended; see the log beside the store"}, {}
+                )
+            await self._trainer.start()
+        if self._desk.is_dead:
+            for server, number in self._questions.values():
+                _send(server, {"n": number, "error": "the forecasting process ended and was started again; try again"})
+            self._questions.clear()
+            await self._desk.start()
+
+    def _begin(self, job: Job) -> None:
+        self._current = job.id
+        message = {"do": job.kind, "payload": job.payload, "work": str(self._places.store.parent)}
+        try:
+            if job.kind == "run":
+                message |= self._writer.begin(job.payload["spec"])
+            self._changed(self._queue.change(job.id, state="running", message=""))
+            self._trainer.send(message)
+        except (StoreError, ValueError, OSError) as error:
+            self._ended({"state": "failed", "message": str(error)}, {})
+
+    def _from_trainer(self, message: dict[str, Any], arrays: Arrays) -> None:
+        event = message.get("event")
+        if self._current is None or event is None:
+            return
+        if event == "rows":
+            self._writer.append(message["steps"], message["scalars"], arrays)
+            self._changed(
+                self._queue.change(self._current, done=float(message["steps"][-1]), total=float(message["total"]))
+            )
+        elif event == "notes":
+            job = self._queue.jobs[self._current]
+            self._changed(self._queue.change(self._current, notes={**job.notes, **message["notes"]}))
+        elif event == "progress":
+            values = {name: message[name] for name in ("done", "total", "message")}
+            self._changed(self._queue.change(self._current, **values))
+        elif event == "end":
+            self._ended(message, arrays)
+
+    def _ended(self, message: dict[str, Any], arrays: Arrays) -> None:
+        id, self._current = self._current, None
+        assert id is not None
+        state, words = message["state"], message.get("message", "")
+        try:
+            self._writer.finish(message, arrays)
+        except (StoreError, ValueError, OSError) as error:
+            state, words = "failed", str(error)
+        self._push({"event": "rows", "run": id, "count": -1})
+        self._changed(self._queue.change(id, state=state, message=words))
+
+    def _from_desk(self, message: dict[str, Any], arrays: Arrays) -> None:
+        asked = self._questions.pop(message.get("answer", -1), None)
+        if asked is not None:
+            server, number = asked
+            _send(server, {"n": number, **{k: message[k] for k in ("result", "error") if k in message}})
+
+    def _changed(self, job: Job) -> None:
+        self._push({"event": "job", "job": plain(job)})
+
+    def _push(self, message: dict[str, Any]) -> None:
+        if self._server is not None:
+            _send(self._server, message)
+
+    async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            frame = await asyncio.wait_for(read_frame(reader), 10)
+            if frame is None or not secrets.compare_digest(str(frame[0].get("token", "")), self._token):
+                return
+            if self._server is not None:
+                _send(writer, {"n": frame[0]["n"], "taken": self._about})
+                await writer.drain()
+                return
+            self._server, self._about = writer, frame[0].get("server", {})
+            _send(writer, {"n": frame[0]["n"], "result": {"jobs": self._queue.plain(), "pid": os.getpid()}})
+            while (frame := await read_frame(reader)) is not None:
+                self._answer(frame[0], writer)
+                await writer.drain()
+        except (TimeoutError, ConnectionError, ValueError, LabError):
+            pass
+        finally:
+            if self._server is writer:
+                self._server = None
+            writer.close()
+
+    def _answer(self, message: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        number, do = message["n"], message["do"]
+        if do == "ask":
+            self._asked += 1
+            self._questions[self._asked] = (writer, number)
+            self._desk.send({"do": "ask", "n": self._asked, "what": message["what"], "given": message["given"]})
+            return
+        try:
+            result = {"submit": self._submit, "control": self._control, "end": self._end}[do](message)
+            _send(writer, {"n": number, "result": result})
+        except (KeyError, TypeError, StoreError, ValueError) as error:
+            _send(writer, {"n": number, "error": str(error)})
+
+    def _submit(self, message: dict[str, Any]) -> dict[str, Any]:
+        job = self._queue.add(Job(message["id"], message["kind"], message["title"], message["payload"]))
+        self._changed(job)
+        return plain(job)
+
+    def _control(self, message: dict[str, Any]) -> dict[str, Any]:
+        job, action = self._queue.jobs.get(message["id"]), message["action"]
+        if job is None:
+            raise LabError("no such job waits or runs; it may have been removed in another tab")
+        if job.id == self._current:
+            self._trainer.send({"do": action})
+            if action in ("pause", "resume"):
+                job = self._queue.change(job.id, state="paused" if action == "pause" else "running")
+        elif action == "stop" and job.state == "queued":
+            job = self._queue.change(job.id, state="stopped", message="stopped before it began")
+        elif action == "resume" and job.state in ("stopped", "failed"):
+            job = self._queue.change(job.id, state="queued", message="")
+        elif action == "remove":
+            self._queue.remove(job.id)
+            self._push({"event": "removed", "id": job.id})
+        self._changed(job)
+        return plain(job)
+
+    def _end(self, message: dict[str, Any]) -> dict[str, Any]:
+        self._stopping = True
+        if self._current is not None:
+            self._trainer.send({"do": "stop"})
+        return {}
+
+
+def _send(writer: asyncio.StreamWriter, message: dict[str, Any]) -> None:
+    with contextlib.suppress(ConnectionError, RuntimeError):
+        writer.write(encode(message))
+
+
+def main(worker: Sequence[str] = WORKER) -> int:
+    """Run the recorder of the store that the command names; `worker` is the command of its workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    places = Places(Path(sys.argv[1]))
+    idle = float(sys.argv[2]) if len(sys.argv) > 2 else IDLE_SECONDS
+    try:
+        with Store(places.store, "rw") as store:
+
+            async def run() -> None:
+                await Recorder(store, places, idle, worker).serve()
+
+            asyncio.run(run())
+    except StoreError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    if (read_address(places.address) or {}).get("pid") == os.getpid():
+        places.address.unlink(missing_ok=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,34 @@
+"""What the handlers of requests share."""
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+
+from firstlight.lab._client import Client
+from firstlight.lab._live import News
+from firstlight.lab._reading import Reading
+
+
+@dataclass(frozen=True)
+class Lab:
+    """The recorder's client, the store's reader, the news for streams, and the token of changes."""
+
+    client: Client
+    reading: Reading
+    news: News
+    token: str
+
+
+def lab_of(request: Request) -> Lab:
+    """Return what the handlers of a request share."""
+    return request.app.state.lab
+
+
+async def body_of(request: Request) -> dict[str, Any]:
+    """Return the JSON object of a request; anything else raises `JSONDecodeError`."""
+    values = json.loads(await request.body())
+    if not isinstance(values, dict):
+        raise json.JSONDecodeError("an object was expected", "", 0)
+    return values

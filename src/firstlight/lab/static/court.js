@@ -1,0 +1,68 @@
+// Room 5: filters of the table, and a check that is run again.
+
+import { $, all, post, Stream } from "/static/lab.js";
+
+const form = $("#filters");
+if (form) {
+  const rows = all("table.claims tbody tr");
+  const apply = () => {
+    const words = form.elements.text.value.trim().toLowerCase();
+    let shown = 0;
+    for (const row of rows) {
+      const fits = (!form.elements.paper.value || row.dataset.paper === form.elements.paper.value)
+        && (!form.elements.status.value || row.dataset.status === form.elements.status.value)
+        && words.split(/\s+/).every((word) => row.dataset.text.includes(word));
+      row.hidden = !fits;
+      shown += fits;
+    }
+    $("#count").textContent = `${shown} of ${rows.length}`;
+    $("#none").hidden = shown > 0;
+    for (const tile of all("button.tile")) { tile.setAttribute("aria-pressed", String(tile.dataset.status === form.elements.status.value)); }
+    const query = new URLSearchParams(Array.from(new FormData(form)).filter(([, value]) => value)).toString();
+    history.replaceState(null, "", query ? `?${query}` : location.pathname);
+  };
+  for (const [name, value] of new URLSearchParams(location.search)) { if (form.elements[name]) { form.elements[name].value = value; } }
+  form.addEventListener("input", apply);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  $("#reset").addEventListener("click", () => { form.reset(); apply(); });
+  for (const tile of all("button.tile")) {
+    tile.addEventListener("click", () => {
+      form.elements.status.value = form.elements.status.value === tile.dataset.status ? "" : tile.dataset.status;
+      apply();
+    });
+  }
+  apply();
+}
+
+const button = $("#rerun");
+if (button) {
+  const claim = button.dataset.claim;
+  const id = `claim:${claim}`;
+  let last = null;
+  const show = async (job) => {
+    const active = job && ["queued", "running", "paused"].includes(job.state);
+    button.disabled = Boolean(active);
+    $("#rerun-stop").hidden = !active;
+    $("#bar").hidden = !active;
+    if (active) {
+      $("#progress").value = job.done;
+      $("#progress-text").textContent = job.state === "queued" ? "waiting for the worker" : `${Math.round(100 * job.done)} % ${job.message}`;
+    }
+    const problem = $("#rerun-problem");
+    problem.hidden = job?.state !== "failed";
+    problem.textContent = job?.state === "failed" ? `The check could not be run: ${job.message}` : "";
+    if (last && last !== job?.state && job?.state === "finished") {
+      $("#own").innerHTML = await (await fetch(`/api/court/${claim}/own`)).text();
+      document.body.dataset.checked = claim;
+    }
+    last = job?.state ?? null;
+  };
+  const stream = new Stream({ jobs: (jobs) => show(jobs.find((job) => job.id === id)) });
+  stream.show("");
+  button.addEventListener("click", async () => {
+    const answer = await post("/api/court", { claim });
+    if (!answer.ok) { $("#rerun-problem").hidden = false; $("#rerun-problem").textContent = answer.error; }
+  });
+  $("#rerun-stop").addEventListener("click", () => post("/api/jobs", { id, action: "stop" }));
+}
+document.body.dataset.ready = "yes";

@@ -1,0 +1,339 @@
+// Room 1: a setting, its forecast, the run over the forecast, and the scoreboard.
+
+import { $, all, element, post, Stream } from "/static/lab.js";
+import { loadChart, number } from "/static/charts.js";
+
+const form = $("#setting");
+const charts = {};
+const state = { setting: null, shown: "", job: null, status: null, points: 0, before: null, jobs: [], sequence: 0 };
+const MOST_POINTS = 3000;
+const STAGES = {
+  lazy: ["I", "Stage I, lazy: the last layer memorises with random features."],
+  independent: ["II", "Stage II, independent: each hidden unit learns a feature of its own."],
+  interactive: ["III", "Stage III, interactive: hidden units share the work, and the network generalises."],
+  stalled: ["stalled", "Stalled: the gradient has vanished, and no feature grows any more."],
+};
+
+function values() {
+  const entries = {};
+  for (const control of form.elements) { if (control.name) { entries[control.name] = control.value.trim(); } }
+  if (!entries.table) { delete entries.table; }
+  return entries;
+}
+
+function query() { return new URLSearchParams(values()).toString(); }
+
+// ---- the setting and its forecast
+
+let waiting = null;
+function changed() {
+  history.replaceState(null, "", `?${query()}`);
+  clearTimeout(waiting);
+  waiting = setTimeout(ask, 120);
+}
+
+async function ask() {
+  const sequence = ++state.sequence;
+  const slow = setTimeout(() => { $("#forecast-state").textContent = "computing …"; }, 150);
+  let answer, ok = false;
+  try {
+    const response = await fetch(`/api/setting?${query()}`);
+    ok = response.ok;
+    answer = await response.json();
+  } catch { answer = { error: "The lab does not answer. Is it still running?" }; }
+  clearTimeout(slow);
+  if (sequence !== state.sequence) { return; }
+  showProblems(answer.problems ?? (answer.error ? { "": answer.error } : {}));
+  $("#train").disabled = !ok;
+  if (!ok) { $("#forecast-state").textContent = "not computed: see the message beside the setting"; return; }
+  state.setting = answer;
+  showForecast(answer);
+  showRun(answer);
+}
+
+function showProblems(problems) {
+  for (const line of all("[data-problem]")) {
+    const message = problems[line.dataset.problem];
+    line.hidden = !message;
+    line.textContent = message ?? "";
+    line.closest(".knob")?.classList.toggle("wrong", Boolean(message));
+    const control = line.dataset.problem ? form.elements[line.dataset.problem] : null;
+    if (control?.setAttribute) { message ? control.setAttribute("aria-invalid", "true") : control.removeAttribute("aria-invalid"); }
+  }
+}
+
+const ENDS = {
+  grokking: "Expect grokking",
+  memorising: "Expect the network to memorise and not to generalise: too few pairs are shown",
+  stalling: "Expect the network to memorise, then to stall",
+  nothing: "Expect no learning: not even the training pairs will be memorised",
+};
+
+function plainStory(answer) {
+  const forecast = answer.forecast;
+  const share = forecast.samples / forecast.boundary[1];
+  return `${ENDS[forecast.outcome]}. ${forecast.samples} of ${answer.pairs[1]} pairs are shown, ${share.toFixed(1)} times the number at the boundary, where half of all networks grok (${Math.round(forecast.boundary[0])} to ${Math.round(forecast.boundary[2])} pairs).${forecast.outside.length ? ` Less certain than usual, outside the measured range: ${forecast.outside.join(", ")}.` : ""}`;
+}
+
+// Irreps with the same pull share a row.
+function alike(irreps) {
+  const groups = new Map();
+  for (const [label, energy] of irreps) {
+    const key = energy.toPrecision(6);
+    groups.set(key, [...(groups.get(key) ?? []), label]);
+  }
+  return Array.from(groups, ([key, labels]) => [labels, Number(key)]);
+}
+
+function range(three) {
+  if (!three) { return "–"; }
+  const round = (value) => (value < 10 ? value.toFixed(1) : Math.round(value));
+  return `${round(three[0])} – ${round(three[2])}`;
+}
+
+function showForecast(answer) {
+  const forecast = answer.forecast;
+  if (forecast.computing) {
+    $("#forecast-state").textContent = "computing the boundary of this group, once …";
+    setTimeout(() => { if (state.setting === answer) { ask(); } }, 1000);
+  }
+  const covered = forecast.covered && !forecast.computing;
+  if (!forecast.computing) { $("#forecast-state").textContent = forecast.covered ? "made from the setting alone, before training" : "not covered"; }
+  $("#chance").textContent = covered && forecast.chance !== null ? `${Math.round(100 * forecast.chance)} %` : "–";
+  $("#when-memorise").textContent = range(forecast.memorise);
+  $("#when-generalise").textContent = range(forecast.generalise);
+  $("#needed").textContent = covered ? `${(forecast.boundary[1] / answer.order ** 2).toFixed(2)}` : "–";
+  $("#forecast-detail").textContent = covered ? forecast.story : "";
+  $("#forecast-story").textContent = covered ? plainStory(answer) : forecast.computing ? "The boundary of this group is computed once and then remembered. You can train already." : `No forecast for this setting: ${forecast.reason}. The run can be trained and is measured all the same.`;
+  const body = $("#irreps tbody");
+  body.replaceChildren();
+  for (const [labels, energy] of alike(forecast.irreps ?? [])) {
+    const row = element("tr");
+    const shown = labels.length > 7 ? `${labels.slice(0, 3).join(", ")}, …, ${labels.at(-1)} (${labels.length} of them)` : labels.join(", ");
+    row.append(element("th", shown, { scope: "row" }), element("td", number(energy)));
+    body.append(row);
+  }
+  $("#cost").textContent = `${answer.pairs[0]} of ${answer.pairs[1]} pairs are shown. About ${Math.max(1, Math.round(answer.seconds))} s on this machine.`;
+  if (forecast.curve) {
+    charts.boundary.put("curve", forecast.curve);
+    charts.boundary.put("point", { order: [forecast.point[0]], fraction: [forecast.point[1]] });
+  }
+  for (const name of ["accuracy", "loss", "features"]) {
+    const when = forecast.generalise ?? null;
+    charts[name].band("forecast", when ? when[0] : null, when ? when[2] : null);
+    const first = name === "accuracy" ? forecast.memorise ?? null : null;
+    charts[name].band("forecast-memorise", first ? first[0] : null, first ? first[2] : null);
+    charts[name].span("forecast-middle", when ? when[1] : null);
+  }
+}
+
+// ---- the run of the setting
+
+async function showRun(answer) {
+  if (answer.id === state.shown) { return; }
+  // The run that was on the page stays as a dotted line under the next one.
+  const finished = state.shown && state.status && charts.accuracy.columns.step?.length > 1;
+  if (finished) {
+    state.before = { title: state.title, columns: copyColumns() };
+    for (const name of ["accuracy", "loss", "features"]) { charts[name].put("before", state.before.columns[name]); }
+    $("#overlay-note").textContent = `Dotted: the run before, ${state.before.title}.`;
+  }
+  state.shown = answer.id;
+  state.title = answer.title;
+  state.status = answer.status;
+  state.points = 0;
+  clearCurves();
+  showStages([]);
+  $("#scoreboard").replaceChildren(element("p", "When the run ends, each theory's prediction stands here beside the measurement."));
+  $("#export").hidden = true;
+  showJob(answer.job, answer.status);
+  if (answer.status) { await loadCurve(answer.id); }
+  stream.show(answer.id, state.rows ?? 0);
+  if (["finished", "diverged", "failed"].includes(answer.status)) { await showResult(answer.id); }
+}
+
+function copyColumns() {
+  const copies = {};
+  for (const name of ["accuracy", "loss", "features"]) { copies[name] = { ...charts[name].columns }; }
+  return copies;
+}
+
+function clearCurves() {
+  state.rows = 0;
+  for (const name of ["accuracy", "loss", "features"]) { charts[name].put("now", { step: [] }); }
+}
+
+async function loadCurve(id) {
+  const answer = await (await fetch(`/api/runs/${id}/rows`)).json();
+  if (id !== state.shown || !answer.columns) { return; }
+  for (const name of ["accuracy", "loss", "features"]) { charts[name].put("now", answer.columns); }
+  state.rows = answer.total;
+  state.points = answer.columns.step.length;
+}
+
+function onRows(message) {
+  const columns = message.columns;
+  if (!columns.step.length) { return; }
+  for (const name of ["accuracy", "loss", "features"]) { charts[name].append("now", columns); }
+  state.points += columns.step.length;
+  state.rows = message.total;
+  document.body.dataset.rows = String(message.total);
+  $("#run-empty").hidden = true;
+  if (state.points > MOST_POINTS) { state.points = 0; loadCurve(state.shown); }
+}
+
+async function onStatus(message) {
+  if (message.run !== state.shown) { return; }
+  state.status = message.status;
+  if (["finished", "diverged", "failed"].includes(message.status)) { await showResult(message.run); }
+}
+
+function onJobs(jobs) {
+  state.jobs = jobs;
+  const own = jobs.find((job) => job.id === state.shown) ?? null;
+  const ended = state.job && own && state.job.state !== own.state && ["finished", "diverged", "failed", "stopped"].includes(own.state);
+  showJob(own, state.status);
+  if (own?.notes?.stages && !["finished"].includes(state.status)) { showStages(own.notes.stages); }
+  if (own?.state === "failed") { showProblems({ "": own.message }); }
+  if (ended) { showEarlier(); }
+  showQueue();
+}
+
+function showJob(job, status) {
+  state.job = job;
+  const current = job && !(status === "finished" || status === "diverged") ? job.state : ({ interrupted: "stopped" }[status] ?? status ?? "not run");
+  const badge = $("#run-state");
+  badge.textContent = current;
+  badge.className = `badge ${current.replace(" ", "-")}`;
+  $("#run-empty").hidden = current !== "not run";
+  $("#train").hidden = ["running", "paused", "queued"].includes(current);
+  $("#train").textContent = current === "stopped" ? "Resume" : "Train";
+  $("#pause").hidden = current !== "running";
+  $("#resume").hidden = current !== "paused";
+  $("#stop").hidden = !["running", "paused", "queued"].includes(current);
+  const bar = $("#bar");
+  bar.hidden = !job || !["running", "paused", "queued"].includes(current);
+  if (job) {
+    $("#progress").value = job.total ? job.done / job.total : 0;
+    $("#progress-text").textContent = current === "queued" ? "waiting for the worker" : `epoch ${Math.round(job.done)} of ${Math.round(job.total || 0)}`;
+  }
+}
+
+function showStages(stages) {
+  for (const name of ["accuracy", "loss"]) {
+    for (let place = 0; place < 4; place += 1) {
+      const stage = stages[place];
+      charts[name].band(`stage-${place}`, stage ? stage[1] : null, stage ? stage[2] : null);
+      const label = charts[name].model(`stage-label-${place}`);
+      label.visible = Boolean(stage);
+      if (stage) { label.text = STAGES[stage[0]]?.[0] ?? stage[0]; label.x = stage[1]; }
+    }
+  }
+  const list = $("#stages");
+  list.replaceChildren(...(stages.length
+    ? stages.map(([name, from, to]) => element("li", `${STAGES[name]?.[1] ?? name} Epochs ${from} to ${to}.`))
+    : [element("li", "They are marked in the curves as soon as they are detected.")]));
+}
+
+async function showResult(id) {
+  const response = await fetch(`/api/runs/${id}/result`);
+  if (!response.ok || id !== state.shown) { return; }
+  const answer = await response.json();
+  // The server escapes every value; this is markup of its own templates.
+  $("#scoreboard").innerHTML = answer.html;
+  document.body.dataset.result = id;
+  showStages(answer.stages);
+  state.status = answer.status;
+  showJob(state.job, answer.status);
+  const link = $("#export");
+  link.hidden = false;
+  link.href = `/api/runs/${id}/export`;
+  if (answer.rows !== state.rows) { await loadCurve(id); }
+}
+
+// ---- lists
+
+function showQueue() {
+  const waiting = state.jobs.filter((job) => !["finished", "diverged"].includes(job.state) && job.kind === "run");
+  $("#jobs").replaceChildren(...waiting.map((job) => {
+    const item = element("li");
+    item.append(element("span", job.title), element("span", job.state, { class: `badge ${job.state}` }));
+    if (job.message) { item.append(element("span", job.message, { class: "hint" })); }
+    for (const [action, label, fits] of [["stop", "Stop", ["running", "paused", "queued"]], ["resume", "Resume", ["stopped", "failed"]], ["remove", "Remove", ["stopped", "failed"]]]) {
+      if (fits.includes(job.state)) {
+        const button = element("button", label, { type: "button", "aria-label": `${label}: ${job.title}` });
+        button.addEventListener("click", () => post("/api/jobs", { id: job.id, action }));
+        item.append(button);
+      }
+    }
+    return item;
+  }));
+}
+
+async function showEarlier() {
+  const answer = await (await fetch("/api/runs")).json();
+  if (!answer.runs?.length) { return; }
+  $("#earlier").replaceChildren(...answer.runs.map((run) => {
+    const item = element("li");
+    item.append(element("span", `${run.title}. ${run.story}`), element("span", run.status, { class: `badge ${run.status}` }),
+      element("a", "Export", { href: `/api/runs/${run.id}/export`, "aria-label": `Export ${run.title}` }));
+    return item;
+  }));
+}
+
+// ---- actions
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  const answer = await post("/api/runs", { form: values() });
+  if (!answer.ok) { showProblems(answer.problems ?? { "": answer.error ?? "The lab refused the run." }); return; }
+  document.body.dataset.started = answer.id;
+  if (answer.body.state === "finished") { showProblems({ "": "This run is already in the store. Change a knob, such as the seed, for another." }); }
+  stream.show(state.shown, state.rows ?? 0);
+});
+form.addEventListener("input", (event) => {
+  const twin = event.target.dataset?.for;
+  if (twin) { form.elements[twin].value = event.target.value; }
+  if (event.target.name === "fraction") { const slider = $(".slider[data-for=fraction]"); if (slider) { slider.value = event.target.value; } }
+  if (event.target.id === "table-text" || event.target.id === "table-file") { return; }
+  changed();
+});
+for (const action of ["pause", "resume", "stop"]) {
+  $(`#${action}`).addEventListener("click", () => post("/api/jobs", { id: state.shown, action }));
+}
+$("#table-file").addEventListener("change", async (event) => {
+  const file = event.target.files[0];
+  if (!file) { return; }
+  if (file.size > 2_000_000) { showProblems({ table: "the file is larger than 2 MB" }); return; }
+  $("#table-text").value = await file.text();
+});
+$("#use-table").addEventListener("click", async () => {
+  const answer = await post("/api/tables", { name: $("#table-file").files[0]?.name.replace(/\.\w+$/, "") ?? "my table", text: $("#table-text").value });
+  if (!answer.ok) { showProblems(answer.problems ?? { table: answer.error }); return; }
+  showProblems({});
+  form.elements.table.value = answer.table;
+  form.elements.group.value = answer.group;
+  $("#table-state").textContent = `A table of your own with ${answer.order} elements is in use.`;
+  changed();
+});
+$("#drop-table").addEventListener("click", () => {
+  form.elements.table.value = "";
+  form.elements.group.value = "Z23";
+  $("#table-state").textContent = "";
+  changed();
+});
+for (const button of all(".copy-as")) {
+  button.addEventListener("click", async () => {
+    const text = state.setting?.copies[button.dataset.as] ?? "";
+    $("#copy-text").textContent = text;
+    try { await navigator.clipboard.writeText(text); $("#copied").textContent = "Copied."; }
+    catch { $("#copied").textContent = "Select the text below to copy it."; $("#copy-text").closest("details").open = true; }
+  });
+}
+
+const stream = new Stream({ rows: onRows, status: onStatus, jobs: onJobs });
+for (const target of all("[data-chart]")) { charts[target.dataset.chart] = await loadChart(target); }
+// Linked ranges: the curves of a run share their epochs.
+document.body.dataset.ready = "yes";
+await ask();
+showEarlier();

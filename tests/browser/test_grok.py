@@ -1,0 +1,205 @@
+"""Room 1 in a real browser: forecast, run, scoreboard; refreshed, killed, reopened; wrong input; keyboard; axe."""
+
+import time
+
+import pytest
+
+from firstlight.records import Store
+
+QUICK = (
+    "group=Z7&fraction=0.8&width=32&activation=quadratic&model=two_layer&optimizer=adam&rate=0.01&decay=0.001"
+    "&steps={}&seed={}"
+)
+
+
+def rows_of(lab, id):
+    with Store(lab.store) as store:
+        return [step for step, _ in store.rows_from(id)]
+
+
+def test_from_open_to_the_verdict_of_a_grokked_z23(lab, page):
+    start = time.monotonic()
+    page.open(f"{lab.url}/grok").ready()
+    page.until("document.querySelector('#chance').textContent.includes('%')")
+    assert "Expect grokking" in page.text("#forecast-story")
+    assert "–" in page.text("#when-generalise")
+    page.until("!document.querySelector('#train').disabled")
+    pressed = time.monotonic()
+    page.click("#train")
+    page.until("document.body.dataset.rows > 0")
+    first = time.monotonic() - pressed
+    page.until("document.body.dataset.result", 120)
+    whole = time.monotonic() - start
+    print(f"first point {first:.1f} s after Train, verdict {whole:.1f} s after opening the page")
+    assert page.js("return document.querySelectorAll('#scoreboard tbody tr').length") == 5
+    board = page.text("#scoreboard")
+    assert "generalised at epoch" in board
+    assert "within the forecast range" in board or "than the range" in board
+    assert page.text("#run-state") == "finished"
+    assert "Stage I" in page.text("#stages")
+    points = page.js("return Bokeh.documents.map((d) => d.get_model_by_name('now')?.data.step.length ?? 0)")
+    assert max(points) > 100
+    assert not page.errors()
+    page.shot("grok-light-1280")
+
+
+def test_the_address_holds_the_setting_and_one_knob_overlays_the_last_run(lab, page):
+    page.open(f"{lab.url}/grok?{QUICK.format(60, 1)}").ready()
+    page.until("!document.querySelector('#train').disabled")
+    assert page.js("return document.querySelector('[name=group]').value") == "Z7"
+    page.click("#train")
+    page.until("document.body.dataset.result", 120)
+    first = page.js("return document.body.dataset.result")
+    page.set("seed", "2")
+    page.until("document.querySelector('#run-state').textContent === 'not run'")
+    assert "seed=2" in page.js("return location.search")
+    assert "Dotted: the run before" in page.text("#overlay-note")
+    page.click("#train")
+    page.until(f"document.body.dataset.result !== '{first}'", 120)
+    before = page.js("return Bokeh.documents.map((d) => d.get_model_by_name('before')?.data.step.length ?? 0)")
+    assert max(before) > 10
+    page.driver.refresh()
+    page.ready()
+    page.until("document.querySelector('#run-state').textContent === 'finished'")
+    page.until("document.querySelectorAll('#scoreboard tbody tr').length === 5")
+
+
+def test_pause_stop_resume_by_the_buttons(lab, page):
+    slow = QUICK.format(200000, 3).replace("width=32", "width=512").replace("Z7", "Z23")
+    page.open(f"{lab.url}/grok?{slow}").ready()
+    page.until("!document.querySelector('#train').disabled")
+    page.click("#train")
+    page.until("document.body.dataset.rows > 3")
+    page.click("#pause")
+    page.until("document.querySelector('#run-state').textContent === 'paused'")
+    time.sleep(0.5)
+    held = page.js("return document.body.dataset.rows")
+    time.sleep(0.7)
+    assert page.js("return document.body.dataset.rows") == held
+    page.click("#resume")
+    page.until(f"Number(document.body.dataset.rows) > {held}")
+    page.click("#stop")
+    page.until("document.querySelector('#run-state').textContent === 'stopped'")
+    assert page.text("#train") == "Resume"
+
+
+def test_refresh_close_kill_and_reopen_lose_no_row_and_repeat_none(lab, page):
+    address = f"/grok?{QUICK.format(60000, 4)}"
+    page.open(lab.url + address).ready()
+    page.until("!document.querySelector('#train').disabled")
+    page.click("#train")
+    page.until("document.body.dataset.rows > 5")
+    id = page.js("return document.body.dataset.started")
+    page.driver.refresh()
+    page.ready()
+    page.until("['running', 'finished'].includes(document.querySelector('#run-state').textContent)")
+    recorder = lab.recorder
+    lab.kill()
+    page.open("about:blank")
+    lab.start()
+    assert lab.recorder == recorder  # adopted
+    page.open(lab.url + address).ready()
+    page.until("document.body.dataset.result", 180)
+    stored = rows_of(lab, id)
+    assert stored == sorted(set(stored))
+    assert stored[0] == 0
+    assert stored[-1] == 60000
+    shown = page.js(
+        "return Bokeh.documents.map((d) => d.get_model_by_name('now')?.data.step ?? []).map((s) => Array.from(s))"
+    )
+    curve = max(shown, key=len)
+    assert curve == sorted(set(curve))
+    assert len(curve) == len(stored)
+
+
+@pytest.mark.parametrize(
+    ("control", "value", "words"),
+    [
+        ("width", "0", "at least 1"),
+        ("fraction", "1.2", "between 0 and 1"),
+        ("group", "Q7", "quaternion"),
+        ("steps", "1e99", "whole"),
+    ],
+)
+def test_a_message_stands_beside_the_field_and_nothing_is_lost(lab, page, control, value, words):
+    page.open(f"{lab.url}/grok").ready()
+    page.set("seed", "11")
+    page.set(control, value)
+    page.until(f"!document.querySelector('#e-{control}').hidden")
+    assert words in page.text(f"#e-{control}")
+    assert page.js("return document.querySelector('[name=seed]').value") == "11"
+    assert page.js(f"return document.querySelector('[name={control}]').value") == value
+    assert page.js("return document.querySelector('#train').disabled")
+
+
+def test_a_table_of_the_user(lab, page):
+    page.open(f"{lab.url}/grok").ready()
+    page.click("#own-table summary")
+    page.js("document.querySelector('#table-text').value = '0 1 2\\n1 2 0\\n2 1 0'")
+    page.click("#use-table")
+    page.until("!document.querySelector('#e-table').hidden")
+    klein = "\n".join(" ".join(str(a ^ b) for b in range(8)) for a in range(8))
+    page.js("document.querySelector('#table-text').value = arguments[0]", klein)
+    page.click("#use-table")
+    page.until("document.querySelector('#table-state').textContent.includes('8 elements')")
+    page.until("document.querySelector('#cost').textContent.includes('of 64 pairs')")
+    assert "table=" in page.js("return location.search")
+
+
+def test_names_with_markup_are_text(lab, page):
+    page.open(f"{lab.url}/grok?group=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E").ready()
+    page.until("!document.querySelector('#e-group').hidden")
+    assert "<img" in page.text("#e-group") or "img" in page.text("#e-group")
+    assert page.js("return document.querySelectorAll('img').length") == 0
+
+
+def test_everything_is_reached_by_the_keyboard(lab, page):
+    from selenium.webdriver.common.keys import Keys
+
+    page.open(f"{lab.url}/grok").ready()
+    page.until("!document.querySelector('#train').disabled")
+    wanted = set(page.js(
+        "return Array.from(document.querySelectorAll('a[href],button,input,select,textarea,summary'))"
+        ".filter((e) => e.checkVisibility() && !e.disabled && e.type !== 'hidden')"
+        ".map((e, i) => (e.dataset.place = String(i)))"
+    ))  # fmt: skip
+    reached = set()
+    for _ in range(len(wanted) + 15):
+        page.driver.switch_to.active_element.send_keys(Keys.TAB)
+        place = page.js("return document.activeElement.dataset.place")
+        if place is not None:
+            reached.add(place)
+    words = "arguments[0].map((i) => document.querySelector(`[data-place='${i}']`).outerHTML.slice(0, 80))"
+    names = page.js(f"return {words}", sorted(wanted - reached))
+    assert not names
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_axe_finds_nothing(lab, page, dark, width):
+    page.open(f"{lab.url}/grok?{QUICK.format(60, 1)}").ready()
+    page.look(width=width, dark=dark)
+    page.until("document.querySelector('#chance').textContent !== ''")
+    page.js("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    time.sleep(0.5)
+    assert page.js("return document.documentElement.scrollWidth") <= width
+    assert not page.violations()
+    page.js("document.querySelectorAll('details').forEach((d) => { d.open = false; })")
+    page.shot(f"grok-{'dark' if dark else 'light'}-{width}")
+
+
+def test_two_browsers_see_the_same_run_without_cross_talk(lab, page, drivers):
+    from tests.browser.conftest import Page
+
+    other = Page(drivers())
+    page.open(f"{lab.url}/grok?{QUICK.format(3000, 5)}").ready()
+    other.open(f"{lab.url}/grok?{QUICK.format(3000, 6)}").ready()
+    for tab in (page, other):
+        tab.until("!document.querySelector('#train').disabled")
+        tab.click("#train")
+    ids = [tab.until("document.body.dataset.result", 180) for tab in (page, other)]
+    assert ids[0] != ids[1]
+    for id in ids:
+        assert rows_of(lab, id)[-1] == 3000
+    titles = [tab.text("#jobs") for tab in (page, other)]
+    assert titles[0] == titles[1]

@@ -1,0 +1,73 @@
+"""A worker without JAX, and a recorder that uses it: `python -m tests.lab.stub recorder|worker …`."""
+
+import sys
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+from safetensors.numpy import save_file
+
+from firstlight.lab._outcomes import pack_run
+from firstlight.records import RunRecord, Table, spec_from_mapping
+
+COMMAND = (sys.executable, "-m", "tests.lab.stub")
+
+
+def row(step):
+    return {"train_accuracy": min(1.0, step / 10), "train_loss": 1 / (1 + step), "extra": np.full(3, float(step))}
+
+
+def train(message, channel, control):
+    """Record a row every `every` epochs, 50 rows a second, with a checkpoint every ten rows."""
+    spec, folder = spec_from_mapping(message["payload"]["spec"]), Path(message["folder"])
+    first = 0
+    file = folder / "lane-0-seed-0.safetensors"
+    if message["resume"]:
+        from safetensors import safe_open
+
+        with safe_open(file, framework="numpy") as opened:
+            first = int(opened.metadata()["step"]) + 1
+    rows = [(step, row(step)) for step in spec.recording.steps(spec.steps) if step < first]
+    for step in spec.recording.steps(spec.steps):
+        if step < first:
+            continue
+        values = row(step)
+        rows.append((step, values))
+        scalars = {name: value for name, value in values.items() if np.ndim(value) == 0}
+        frame = {"event": "rows", "steps": [step], "scalars": [scalars], "total": spec.steps}
+        channel.send(frame, {"0/extra": values["extra"]})
+        control.hold()
+        if control.stopping.is_set() or len(rows) % 10 == 0:
+            save_file({"x": np.zeros(1)}, file, metadata={"step": str(step)})
+        if control.stopping.is_set():
+            break
+        time.sleep(0.02)
+    status = "interrupted" if control.stopping.is_set() else "finished"
+    record = RunRecord(spec=spec, status=status, steps=rows[-1][0], table=Table.from_rows(rows))
+    values, arrays = pack_run(record, {"final": {"W": np.eye(2)}})
+    channel.send({"event": "end", "state": "stopped" if status == "interrupted" else status, "run": values}, arrays)
+
+
+def answer(message, channel, control):
+    channel.send({"answer": message["n"], "result": {"heard": message["given"]}})
+
+
+def die(message, channel, control):
+    import os
+
+    os._exit(3)
+
+
+DUTIES = {"run": train, "ask": answer, "claim": die}
+
+if __name__ == "__main__":
+    role, *rest = sys.argv[1:]
+    sys.argv = [sys.argv[0], *rest]
+    if role == "recorder":
+        from firstlight.lab._recorder import main
+
+        sys.exit(main(worker=(*COMMAND, "worker")))
+    from firstlight.lab._worker import main as work
+
+    work(SimpleNamespace(prepare=lambda role: None, DUTIES=DUTIES))
