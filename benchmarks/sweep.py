@@ -57,7 +57,7 @@ def sweep200_vs_process_per_point() -> dict:
         per_point * len(specs) / together,
         "× faster",
         "higher",
-        5.0,
+        15.0,
         ("one process per point, two at a time, seconds (200 × the mean of a sample of 6)", per_point * len(specs)),
         sweep_seconds=together,
         seconds_per_process=per_point,

@@ -6,7 +6,9 @@
 (20, ('task.group', 'model.width'))
 
 `run_sweep(sweep, "runs.sqlite").frame` is a table with one row per point.
-`boundary(base, field, (low, high))` finds the value at which half of the seeds succeed.
+`boundary(base, field, (low, high))` finds the value at which half of the seeds succeed, and `phase_diagram` the border
+in the plane of two fields. `SweepFolder` holds a sweep on a shared filesystem; `gather` merges it into a store.
+`run_duel(Duel(base, ("adam", "muon")))` compares optimizers at equal compute.
 """
 
 from firstlight.sweeps._boundary import (
@@ -17,31 +19,75 @@ from firstlight.sweeps._boundary import (
     default_stall,
     estimate_boundary,
 )
-from firstlight.sweeps._cluster import ClusterError
+from firstlight.sweeps._cluster import ClusterError, cancel_on_cluster, cluster_progress
+from firstlight.sweeps._duel import OPTIMIZERS, Duel, DuelInterrupted, DuelProgress, run_duel
 from firstlight.sweeps._estimate import SweepEstimate, estimate_sweep
+from firstlight.sweeps._executors import PoolExecutor, SlurmExecutor
+from firstlight.sweeps._folder import FolderError, SweepFolder, SweepPlan, open_folder
+from firstlight.sweeps._gather import GatherReport, gather, scatter_bundles
+from firstlight.sweeps._phase import PhaseDiagram, phase_diagram
 from firstlight.sweeps._pool import WorkerDied
 from firstlight.sweeps._progress import SweepProgress
+from firstlight.sweeps._slurm import SlurmError, SlurmOptions, submit, write_script
+from firstlight.sweeps._slurm import cancel as cancel_sweep
 from firstlight.sweeps._spec import Sweep, load_sweep, sweep_from_mapping
-from firstlight.sweeps._sweep import SweepInterrupted, SweepResult, collect_sweep, preview_sweep, run_sweep
+from firstlight.sweeps._status import SweepStatus, sweep_status
+from firstlight.sweeps._sweep import (
+    SweepCancelled,
+    SweepInterrupted,
+    SweepResult,
+    collect_sweep,
+    preview_sweep,
+    run_sweep,
+)
+from firstlight.sweeps._task import TaskInterrupted, run_task
 
 __all__ = [
     "GENERALISED",
+    "OPTIMIZERS",
     "BoundaryError",
     "BoundaryResult",
     "ClusterError",
+    "Duel",
+    "DuelInterrupted",
+    "DuelProgress",
+    "FolderError",
+    "GatherReport",
+    "PhaseDiagram",
+    "PoolExecutor",
+    "SlurmError",
+    "SlurmExecutor",
+    "SlurmOptions",
     "Sweep",
+    "SweepCancelled",
     "SweepEstimate",
+    "SweepFolder",
     "SweepInterrupted",
+    "SweepPlan",
     "SweepProgress",
     "SweepResult",
+    "SweepStatus",
+    "TaskInterrupted",
     "WorkerDied",
     "boundary",
+    "cancel_on_cluster",
+    "cancel_sweep",
+    "cluster_progress",
     "collect_sweep",
     "default_stall",
     "estimate_boundary",
     "estimate_sweep",
+    "gather",
     "load_sweep",
+    "open_folder",
+    "phase_diagram",
     "preview_sweep",
+    "run_duel",
     "run_sweep",
+    "run_task",
+    "scatter_bundles",
+    "submit",
     "sweep_from_mapping",
+    "sweep_status",
+    "write_script",
 ]

@@ -1,7 +1,8 @@
 """Batches: groups of points that share a compiled program and go to one worker together."""
 
 import math
-from collections.abc import Sequence
+from collections import Counter, deque
+from collections.abc import Iterable, KeysView, Sequence
 from dataclasses import dataclass
 
 from firstlight import runs
@@ -51,7 +52,47 @@ def cut(specs: Sequence[RunSpec], workers: int) -> list[Batch]:
     batches = []
     for places in runs.batches(specs, len(specs) or 1):
         size = math.ceil(len(places) / math.ceil(len(places) / most))
-        for start in range(0, len(places), size):
-            members = tuple(specs[i] for i in places[start : start + size])
-            batches.append(Batch(runs.batch_key(members[0]), members))
+        key = runs.batch_key(specs[places[0]])
+        parts = (places[start : start + size] for start in range(0, len(places), size))
+        batches.extend(Batch(key, tuple(specs[i] for i in part)) for part in parts)
     return batches
+
+
+class Waiting:
+    """Batches that wait for a worker, by program: taking a batch of a program takes the same time for any number.
+
+    >>> waiting = Waiting(cut([RunSpec(seed=seed, steps=steps) for steps in (5, 6) for seed in range(4)], workers=8))
+    >>> first, second = waiting.programs()
+    >>> len(waiting), waiting.points(second), waiting.take(second).specs[0].steps, len(waiting)
+    (8, 4, 6, 7)
+    """
+
+    def __init__(self, batches: Iterable[Batch]) -> None:
+        self._by_key: dict[str, deque[Batch]] = {}
+        self._points: Counter[str] = Counter()
+        self._count = 0
+        for batch in batches:
+            self._by_key.setdefault(batch.key, deque()).append(batch)
+            self._points[batch.key] += len(batch)
+            self._count += 1
+
+    def __len__(self) -> int:
+        return self._count
+
+    def programs(self) -> KeysView[str]:
+        """Return the programs of the batches, in order of appearance."""
+        return self._by_key.keys()
+
+    def points(self, key: str) -> int:
+        """Return the number of points that wait for a program."""
+        return self._points[key]
+
+    def take(self, key: str | None = None) -> Batch:
+        """Remove and return the first batch of a program, by default of the first program."""
+        key = next(iter(self._by_key)) if key is None else key
+        batch = self._by_key[key].popleft()
+        if not self._by_key[key]:
+            del self._by_key[key]
+        self._points[key] -= len(batch)
+        self._count -= 1
+        return batch

@@ -8,6 +8,7 @@ import gc
 import logging
 import time
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
@@ -15,7 +16,8 @@ from typing import Any
 
 import firstlight
 from firstlight import _interrupts as interrupts
-from firstlight.sweeps._batches import Batch
+from firstlight.sweeps._affinity import Affinity
+from firstlight.sweeps._batches import Batch, Waiting
 from firstlight.sweeps._pool import Pool, Result, WorkerDied
 from firstlight.sweeps._worker import Worker
 
@@ -23,7 +25,13 @@ CONNECT_SECONDS = 10.0
 """Seconds to wait for the answer of a scheduler."""
 
 WAIT_FOR_WORKERS = 60.0
-"""Seconds without any worker after which a sweep gives up."""
+"""Seconds without any worker after which a sweep gives up, by default."""
+
+_WORKERS_PER_SUSPECT = 4
+"""Workers of a cluster for each suspect batch that runs at the same time."""
+
+_PROGRESS, _CANCEL = "firstlight-progress", "firstlight-cancel"
+"""Names under which the scheduler keeps the progress of sweeps and requests to cancel them."""
 
 
 def _version() -> str:
@@ -72,31 +80,80 @@ def _require_certificates(address: str) -> None:
         )
 
 
+def connect(cluster: Any) -> Any:
+    """Return a client of the scheduler at an address, or of a Dask cluster object with its own certificates."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ClusterError(
+            "a cluster needs the package distributed; install it with `pip install 'firstlight[cluster]'`"
+        ) from None
+    if isinstance(cluster, str):
+        _require_certificates(cluster)
+    try:
+        return Client(cluster, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"no Dask scheduler answers at {address_of(cluster)} ({error}); start one with `dask scheduler` and "
+            "workers with `dask worker ADDRESS`"
+        ) from None
+
+
+def address_of(cluster: Any) -> str:
+    """Return the address of a scheduler, given by its address or as a Dask cluster object."""
+    return cluster if isinstance(cluster, str) else str(cluster.scheduler_address)
+
+
+def cluster_progress(cluster: Any) -> dict[str, dict[str, Any]]:
+    """Return the last report of each sweep that runs or ran on a cluster, by the id of the sweep."""
+    with _quiet(), contextlib.closing(connect(cluster)) as client:
+        return client.get_metadata([_PROGRESS], {})
+
+
+def cancel_on_cluster(cluster: Any, sweep: str = "") -> list[str]:
+    """Ask the drivers of the running sweeps on a cluster to stop; return the ids of these sweeps.
+
+    **Arguments:**
+
+    - `cluster`: the address of the scheduler, or a Dask cluster.
+    - `sweep`: the first digits of the id of a sweep; all sweeps by default.
+    """
+    with _quiet(), contextlib.closing(connect(cluster)) as client:
+        known = client.get_metadata([_PROGRESS], {})
+        ids = [id for id, state in known.items() if state["state"] == "running" and id.startswith(sweep)]
+        for id in ids:
+            client.set_metadata([_CANCEL, id], True)
+        return ids
+
+
 class ClusterPool(Pool):
-    """The workers of the scheduler at an address."""
+    """The workers of a Dask scheduler.
+
+    **Arguments:**
+
+    - `cluster`: the address of the scheduler, or a Dask cluster.
+    - `worker`: runs a batch.
+    - `wait_for_workers`: seconds without any worker after which the sweep gives up.
+    """
 
     patience = 1  # the scheduler has already tried several workers before it reports a batch as failed
 
-    def __init__(self, address: str, worker: Worker) -> None:
-        try:
-            from distributed import Client
-        except ImportError:
-            raise ClusterError(
-                "a cluster needs the package distributed; install it with `pip install 'firstlight[cluster]'`"
-            ) from None
-        _require_certificates(address)
-        self._address, self._worker = address, worker
+    def __init__(self, cluster: Any, worker: Worker, wait_for_workers: float | None = None) -> None:
+        self._address, self._worker = address_of(cluster), worker
+        self._wait = WAIT_FOR_WORKERS if wait_for_workers is None else wait_for_workers
+        self._id = uuid.uuid4().hex[:12]
         self._running: dict[Any, Batch] = {}
+        self._affinity = Affinity()
+        self._next: str | None = None
+        self._places: dict[Any, str] = {}
+        self._threads: dict[str, int] = {}
         self._quiet = contextlib.ExitStack()
         self._quiet.enter_context(_quiet())
         try:
-            self._client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
-        except (OSError, ValueError) as error:
+            self._client = connect(cluster)
+        except BaseException:
             self._quiet.close()
-            raise ClusterError(
-                f"no Dask scheduler answers at {address} ({error}); start one with `dask scheduler` and "
-                "workers with `dask worker ADDRESS`"
-            ) from None
+            raise
         try:
             self._require_firstlight()
         except BaseException:
@@ -108,7 +165,8 @@ class ClusterPool(Pool):
     def workers(self) -> int:
         with self._reaching():
             threads: Any = self._client.nthreads()  # a coroutine to the type checker, a dict here
-            return sum(threads.values())
+            self._threads = dict(threads)
+            return sum(self._threads.values())
 
     @property
     def room(self) -> int:
@@ -116,13 +174,35 @@ class ClusterPool(Pool):
         return max(self.workers - len(self._running), 0)
 
     @property
+    def suspects(self) -> int:
+        # A worker with several threads would take the neighbours of a deadly batch with it.
+        has_threads = any(count > 1 for count in self._threads.values())
+        return 1 if has_threads else max(len(self._threads) // _WORKERS_PER_SUSPECT, 1)
+
+    def choose(self, waiting: Waiting) -> Batch | None:
+        """Take a batch for a worker that has compiled its program, if there is one."""
+        self._affinity.retain(list(self._threads))
+        busy = Counter(self._places.values())
+        free = [worker for worker, count in self._threads.items() if busy[worker] < count]
+        if not free:  # batches of a dead worker run elsewhere
+            return waiting.take()
+        self._next, batch = self._affinity.choose(waiting, free)
+        return batch
+
+    @property
     def busy(self) -> int:
         return len(self._running)
 
     def start(self, batch: Batch) -> None:
         key = f"firstlight-{uuid.uuid4()}"
+        place, self._next = self._next, None
+        # The batch is not bound to the worker: the scheduler would wait forever for a worker that has died. As every
+        # other thread is busy, it goes to the worker whose last batch has ended, which has compiled its program.
         with self._reaching():
-            self._running[self._client.submit(self._worker, batch.specs, key=key, pure=False)] = batch
+            future = self._client.submit(self._worker, batch.specs, key=key, pure=False)
+        self._running[future] = batch
+        if place:
+            self._places[future] = place
 
     def ended(self, seconds: float) -> list[tuple[Batch, Result]]:
         from distributed import wait
@@ -138,6 +218,14 @@ class ClusterPool(Pool):
             return []
         return [self._take(future) for future in list(self._running) if future.done()]
 
+    def report(self, state: dict[str, Any]) -> bool:
+        """Publish the progress on the scheduler; return whether a terminal has cancelled the sweep."""
+        if self._client.status != "running":
+            return False
+        with self._reaching():
+            self._client.set_metadata([_PROGRESS, self._id], state)
+            return bool(self._client.get_metadata([_CANCEL, self._id], False))
+
     def close(self) -> None:
         # If the scheduler is lost there is nothing to cancel, and a request would only wait.
         with self._quiet, interrupts.deferred(), contextlib.suppress(OSError, CancelledError, TimeoutError):
@@ -151,6 +239,7 @@ class ClusterPool(Pool):
         from distributed import KilledWorker
 
         batch = self._running.pop(future)
+        self._places.pop(future, None)
         try:
             return batch, future.result()
         except KilledWorker as error:
@@ -190,8 +279,9 @@ class ClusterPool(Pool):
     def _require_workers(self) -> None:
         if self.workers:
             self._alive = time.monotonic()
-        elif time.monotonic() - self._alive > WAIT_FOR_WORKERS:
+        elif time.monotonic() - self._alive > self._wait:
             raise ClusterError(
-                f"the scheduler at {self._address} has had no worker for {WAIT_FOR_WORKERS:.0f} seconds; "
-                f"start one with `dask worker {self._address}` and run the sweep again to continue"
+                f"the scheduler at {self._address} has had no worker for {self._wait:.0f} seconds; "
+                f"start one with `dask worker {self._address}` and run the sweep again to continue, "
+                "or wait longer with --wait-for-workers SECONDS"
             )

@@ -1,46 +1,65 @@
 """The loop between a sweep and its workers: every point gets one outcome, even if workers die."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from firstlight import _interrupts as interrupts
 from firstlight.records import RunRecord, RunSpec
 from firstlight.runs import RunOutcome, failure
-from firstlight.sweeps._batches import Batch
-from firstlight.sweeps._pool import Pool, WorkerDied
+from firstlight.sweeps._batches import Batch, Waiting
+from firstlight.sweeps._pool import Delivery, Pool, WorkerDied
 
 _TICK = 0.5
 """Seconds after which the loop checks for interrupts even if no batch has ended."""
 
 
-def drive(batches: Sequence[Batch], pool: Pool, on_outcome: Callable[[RunOutcome], None]) -> None:
-    """Run all batches and call `on_outcome` once for each point.
+def drive(
+    batches: Sequence[Batch],
+    pool: Pool,
+    on_outcome: Callable[[RunOutcome | Delivery], None],
+    on_tick: Callable[[Pool], None] = lambda pool: None,
+) -> None:
+    """Run all batches and call `on_outcome` for everything that `outcomes` yields."""
+    for outcome in outcomes(batches, pool, on_tick):
+        on_outcome(outcome)
 
-    A batch whose worker dies is split into single points. These run one after another beside the other batches.
+
+def outcomes(
+    batches: Sequence[Batch], pool: Pool, on_tick: Callable[[Pool], None] = lambda pool: None
+) -> Iterator[RunOutcome | Delivery]:
+    """Run all batches and yield one outcome for each point, or one for each bundle of points.
+
+    A batch whose worker dies is split into single points. These run beside the other batches, few at a time.
     A point that kills its worker when it runs alone is recorded as failed.
+
+    **Arguments:**
+
+    - `batches`: what to run.
+    - `pool`: the workers.
+    - `on_tick`: called at least twice a second; an exception that it raises ends the loop.
     """
-    waiting, suspects = deque(batches), deque[Batch]()
-    watched = False
+    waiting, suspects = Waiting(batches), deque[Batch]()
+    watched = 0
     while waiting or suspects or pool.busy:
         interrupts.check()
         for _ in range(pool.room):
-            # One suspect at a time: with two on a cluster, the death of a worker would blame both.
-            if suspects and not watched:
+            # Few suspects at a time: with two in one process, its death would blame both.
+            if suspects and watched < pool.suspects:
                 pool.start(suspects.popleft())
-                watched = True
+                watched += 1
             elif waiting and (batch := pool.choose(waiting)):
                 pool.start(batch)
             else:
                 break
+        on_tick(pool)
         for batch, result in pool.ended(_TICK):
-            watched = watched and not batch.suspect
+            watched -= batch.suspect
             if not isinstance(result, BaseException):
-                for outcome in result:
-                    on_outcome(outcome)
+                yield from result
             elif len(batch) > 1 or (isinstance(result, WorkerDied) and batch.deaths + 1 < pool.patience):
                 suspects.extend(batch.alone())
             else:
-                on_outcome(RunOutcome(_failed(batch.specs[0], result)))
+                yield RunOutcome(_failed(batch.specs[0], result))
 
 
 def _failed(spec: RunSpec, error: BaseException) -> RunRecord:

@@ -9,9 +9,19 @@ from firstlight.records import RunSpec, SpecError
 from firstlight.records._base import Frozen
 from firstlight.records._room import available_memory, free_disk
 from firstlight.sweeps._batches import cut
+from firstlight.sweeps._sample import Cost, chosen, measure
 
 _WORKER_BYTES = 4e8
 """Memory of Python and JAX in a worker before training, in bytes."""
+
+_HEADERS = 4096
+"""Bytes of spec, versions, titles and labels in a record, for each lens and once more."""
+
+_CORES = 2
+"""Cores that the estimate of a single run assumes."""
+
+WORTH_A_SAMPLE = 120.0
+"""Processor seconds of a sweep above which it is worth to measure a sample, which takes several seconds itself."""
 
 
 class SweepEstimate(Frozen):
@@ -21,18 +31,24 @@ class SweepEstimate(Frozen):
 
     - `points`: number of points of the sweep.
     - `left`: number of points still to run.
+    - `programs`: number of programs to compile.
     - `workers`: number of worker processes; None on a cluster.
     - `memory`: bytes of memory per worker.
-    - `disk`: bytes written to the store.
-    - `seconds`: expected duration.
+    - `disk`: bytes of the results.
+    - `core_hours`: processor time of all points, in hours of a core of this machine.
+    - `seconds`: expected duration; on a cluster, with one worker.
+    - `sampled`: number of programs whose cost was measured; 0 if all follows from sizes.
     """
 
     points: int
     left: int
+    programs: int
     workers: int | None
     memory: float
     disk: float
+    core_hours: float
     seconds: float
+    sampled: int = 0
 
 
 def estimate_sweep(
@@ -42,24 +58,76 @@ def estimate_sweep(
     *,
     keep_weights: bool = False,
     data: str | os.PathLike[str] | None = None,
+    sample: bool | None = False,
 ) -> SweepEstimate:
-    """Estimate the cost of the points left to run; points that share shapes are estimated once.
+    """Estimate the cost of the points left to run; points that share a program are estimated once.
+
+    From sizes alone, time is right to a factor of three. A sample of short runs measures it.
+
+    **Arguments:**
+
+    - `left`: the points to run.
+    - `points`: number of points of the sweep.
+    - `workers`: number of worker processes; None on a cluster.
+    - `keep_weights`: whether weights are stored.
+    - `data`: folder of the arrays that specs name.
+    - `sample`: measure up to three programs; None does so if the sweep takes more than two minutes of processor time.
 
     >>> specs = [RunSpec(seed=seed) for seed in range(4)]
     >>> whole = estimate_sweep(specs, points=6, workers=2)
-    >>> whole.points, whole.left, whole.memory > 4e8
-    (6, 4, True)
+    >>> whole.points, whole.left, whole.programs, whole.memory > 4e8
+    (6, 4, 1, True)
     """
     known: dict[str, runs.Estimate] = {}
-    memory = disk = seconds = 0.0
+    firsts: dict[str, RunSpec] = {}
+    counts: Counter[str] = Counter()
+    memory = 0.0
     for batch in cut(left, workers or 1):
+        firsts.setdefault(batch.key, batch.specs[0])
         each = known[batch.key] = known.get(batch.key) or runs.estimate(batch.specs[0], data)
+        counts[batch.key] += len(batch)
         memory = max(memory, _WORKER_BYTES + len(batch) * each.bytes)
-        disk += len(batch) * (each.disk if keep_weights else each.rows * each.numbers * 8.0)
-        seconds += len(batch) * each.seconds
+    sizes = {key: _record_bytes(firsts[key], each) for key, each in known.items()}
+    costs = {key: Cost(each.start, _CORES * (each.seconds - each.start), sizes[key]) for key, each in known.items()}
+    whole = sum(cost.start + counts[key] * cost.point for key, cost in costs.items())
+    measured: dict[str, Cost] = {}
+    if sample or (sample is None and whole > WORTH_A_SAMPLE):
+        totals = {key: cost.start + counts[key] * cost.point for key, cost in costs.items()}
+        measured = {key: measure(firsts[key], data) for key in chosen(totals)}
+        costs = _scaled(costs, measured)
+    seconds = sum(cost.start + counts[key] * cost.point for key, cost in costs.items())
+    weights = sum(counts[key] * (each.disk - sizes[key]) for key, each in known.items()) if keep_weights else 0.0
+    cores = 1 if workers is None else min(os.cpu_count() or 1, max(workers, _CORES))
     return SweepEstimate(
-        points=points, left=len(left), workers=workers, memory=memory, disk=disk, seconds=seconds / (workers or 1)
+        points=points,
+        left=len(left),
+        programs=len(known),
+        workers=workers,
+        memory=memory,
+        disk=sum(counts[key] * cost.bytes for key, cost in costs.items()) + max(weights, 0.0),
+        core_hours=seconds / 3600,
+        seconds=seconds / cores,
+        sampled=len(measured),
     )
+
+
+def _record_bytes(spec: RunSpec, each: runs.Estimate) -> float:
+    """Return the bytes of a record without weights: its table, the figures that draw it, and their headers."""
+    return 2 * each.rows * each.numbers * 8.0 + _HEADERS * (1 + len(set(spec.lenses)))
+
+
+def _scaled(costs: dict[str, Cost], measured: dict[str, Cost]) -> dict[str, Cost]:
+    """Replace costs by measured ones; scale those of other programs by the mean ratio of the sample."""
+
+    def ratio(part: str) -> float:
+        expected = sum(getattr(costs[key], part) for key in measured)
+        return sum(getattr(cost, part) for cost in measured.values()) / expected if expected else 1.0
+
+    start, point, size = ratio("start"), ratio("point"), ratio("bytes")
+    return {
+        key: measured.get(key) or Cost(start * cost.start, point * cost.point, size * cost.bytes)
+        for key, cost in costs.items()
+    }
 
 
 def check_sweep(

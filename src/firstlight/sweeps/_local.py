@@ -9,7 +9,6 @@ import multiprocessing.resource_tracker
 import os
 import re
 import time
-from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -21,7 +20,7 @@ from joblib.externals.loky import ProcessPoolExecutor, cpu_count
 from joblib.externals.loky.backend import resource_tracker
 
 from firstlight import _interrupts as interrupts
-from firstlight.sweeps._batches import Batch
+from firstlight.sweeps._batches import Batch, Waiting
 from firstlight.sweeps._pool import Pool, Result, WorkerDied
 from firstlight.sweeps._worker import Worker, environment
 
@@ -66,17 +65,20 @@ class LocalPool(Pool):
     def busy(self) -> int:
         return len(self._seats) - self.room
 
-    def choose(self, waiting: deque[Batch]) -> Batch | None:
+    def choose(self, waiting: Waiting) -> Batch | None:
         """Take the next batch: already compiled by a free worker, or by no worker, or worth compiling again."""
+        for seat in self._seats:
+            seat.compiled &= waiting.programs()  # so that a sweep with many programs is not slower per batch
         compiled = set().union(*(seat.compiled for seat in self._seats))
         for seat in self._free:
-            ranks = [0 if b.key in seat.compiled else 1 if b.key not in compiled else 2 for b in waiting]
-            for rank in (0, 1, 2):
-                place = ranks.index(rank) if rank in ranks else None
-                if place is not None and (rank < 2 or self._worthwhile(waiting, waiting[place].key)):
-                    self._next, batch = seat, waiting[place]
-                    del waiting[place]
-                    return batch
+            key = next(iter(seat.compiled), None)
+            if key is None:
+                key = next((key for key in waiting.programs() if key not in compiled), None)
+            if key is None:
+                key = next((key for key in waiting.programs() if self._worthwhile(waiting, key)), None)
+            if key is not None:
+                self._next = seat
+                return waiting.take(key)
         return None
 
     def start(self, batch: Batch) -> None:
@@ -123,10 +125,9 @@ class LocalPool(Pool):
         with interrupts.children_ignore_ctrl_c():
             return seat.executor.submit(self._worker, batch.specs)
 
-    def _worthwhile(self, waiting: deque[Batch], key: str) -> bool:
+    def _worthwhile(self, waiting: Waiting, key: str) -> bool:
         """Return whether a second worker helps: not if the first is done before the second has compiled."""
-        points = sum(len(batch) for batch in waiting if batch.key == key)
-        return points * self._per_point.get(key, math.inf) > self._first_batch.get(key, 0.0)
+        return waiting.points(key) * self._per_point.get(key, math.inf) > self._first_batch.get(key, 0.0)
 
     def _take(self, seat: _Seat) -> tuple[Batch, Result]:
         batch, future = seat.batch, seat.future

@@ -1,13 +1,29 @@
 """The interface between a sweep and its workers, and the error for a worker that died."""
 
 import abc
-from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from firstlight.runs import RunOutcome
-from firstlight.sweeps._batches import Batch
+from firstlight.sweeps._batches import Batch, Waiting
 
-Result = Sequence[RunOutcome] | BaseException
+
+@dataclass(frozen=True)
+class Delivery:
+    """The points of a batch, whose records are in bundles.
+
+    **Attributes:**
+
+    - `ids`: the runs.
+    - `paths`: their bundles, relative to the folder of the bundles.
+    """
+
+    ids: tuple[str, ...]
+    paths: tuple[str, ...]
+
+
+Result = Sequence[RunOutcome | Delivery] | BaseException
 
 
 class WorkerDied(RuntimeError):
@@ -19,6 +35,11 @@ class Pool(abc.ABC):
 
     patience: int
     """Number of workers that a point, running alone, may kill before the point counts as failed."""
+
+    @property
+    def suspects(self) -> int:
+        """Number of suspect batches that may run together: more than one only if a death blames a single batch."""
+        return 1
 
     @property
     @abc.abstractmethod
@@ -35,9 +56,13 @@ class Pool(abc.ABC):
     def busy(self) -> int:
         """Number of batches that are running."""
 
-    def choose(self, waiting: deque[Batch]) -> Batch | None:
+    def choose(self, waiting: Waiting) -> Batch | None:
         """Remove the batch that should start next from `waiting`; return None if it is better to wait."""
-        return waiting.popleft()
+        return waiting.take()
+
+    def report(self, state: dict[str, Any]) -> bool:
+        """Publish the progress of the sweep, if others can see it; return whether one of them cancelled the sweep."""
+        return False
 
     @abc.abstractmethod
     def start(self, batch: Batch) -> None:

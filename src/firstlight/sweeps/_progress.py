@@ -48,6 +48,11 @@ class SweepReporter:
         """Number of points that need no more work."""
         return self._done
 
+    @property
+    def bad(self) -> int:
+        """Number of points that failed, diverged or were interrupted."""
+        return self._bad
+
     def expect(self, total: int) -> None:
         """Change the number of points, for a sweep that chooses them while it runs."""
         self._total = total

@@ -115,7 +115,7 @@ class Sweep(Frozen):
         for change in changes:
             try:
                 spec = pin_arrays(replace_fields(self.base, change), data)
-                runs.check(spec)
+                runs.check(spec, data)
                 specs.setdefault(run_id(spec), spec)
             except SpecError as error:
                 problems.update(error.problems)

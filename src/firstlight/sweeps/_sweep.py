@@ -12,14 +12,18 @@ import pandas as pd
 from firstlight import _interrupts as interrupts
 from firstlight.records import RunRecord, RunSpec, Store, run_id
 from firstlight.records._store import locate
-from firstlight.runs import OVER, RunOutcome, keep, writing
+from firstlight.runs import OVER, writing
 from firstlight.sweeps._batches import cut
-from firstlight.sweeps._cluster import ClusterPool
+from firstlight.sweeps._cluster import ClusterError, ClusterPool
+from firstlight.sweeps._control import Cancelled, Control
+from firstlight.sweeps._delivery import run_bundled
 from firstlight.sweeps._drive import drive
 from firstlight.sweeps._estimate import SweepEstimate, check_sweep, estimate_sweep
+from firstlight.sweeps._folder import SweepFolder
+from firstlight.sweeps._ledger import Ledger
 from firstlight.sweeps._local import LocalPool, default_jobs
 from firstlight.sweeps._pool import Pool
-from firstlight.sweeps._progress import ProgressOption, SweepReporter
+from firstlight.sweeps._progress import ProgressOption
 from firstlight.sweeps._spec import Sweep
 from firstlight.sweeps._worker import Worker, run_points
 
@@ -29,10 +33,18 @@ Path = str | os.PathLike[str]
 class SweepInterrupted(KeyboardInterrupt):
     """Raised by Ctrl-C during a sweep; all finished points are in the store."""
 
+    word = "stopped"
+
     def __init__(self, done: int, total: int, stored: bool) -> None:
         again = "run it again with the same store to continue" if stored else "give it a store to be able to continue"
-        super().__init__(f"sweep stopped with {done} of {total} points done; {again}")
+        super().__init__(f"sweep {self.word} with {done} of {total} points done; {again}")
         self.done, self.total = done, total
+
+
+class SweepCancelled(SweepInterrupted):
+    """Raised if another terminal cancelled a sweep; all finished points are in the store."""
+
+    word = "cancelled"
 
 
 @dataclass(frozen=True)
@@ -76,14 +88,17 @@ def run_sweep(
     store: Store | Path | None = None,
     *,
     jobs: int | None = None,
-    cluster: str | None = None,
+    cluster: Any = None,
+    bundles: Path | None = None,
     force: bool = False,
     keep_weights: bool = False,
     data: Path | None = None,
     progress: ProgressOption = "auto",
     worker: Worker | None = None,
+    wait_for_workers: float | None = None,
     allow_large: bool = False,
     on_estimate: Callable[[SweepEstimate], None] | None = None,
+    sample: bool | None = False,
 ) -> SweepResult:
     """Run every point of a sweep that is not done yet, on all cores or on a Dask cluster.
 
@@ -96,17 +111,27 @@ def run_sweep(
     - `sweep`: the points to run.
     - `store`: an open store, the path of a store, or None to store nothing.
     - `jobs`: worker processes on this machine, by default one per core.
-    - `cluster`: the address of a Dask scheduler, such as `tcp://10.0.0.1:8786`, instead of this machine.
+    - `cluster`: the address of a Dask scheduler, such as `tcp://10.0.0.1:8786`, or a Dask cluster object such as
+      `dask_jobqueue.SLURMCluster`, instead of this machine.
+    - `bundles`: a folder on a filesystem that all workers share. Workers leave their results there as bundles instead
+      of returning them, with checkpoints, so that a batch whose worker dies continues elsewhere.
     - `force`: run points again that are done.
     - `keep_weights`: store final weights and snapshots; left out by default because of their size.
     - `data`: the folder of the arrays that specs name, as the workers see it.
     - `progress`: `"auto"` (a bar on a terminal), `"off"`, or a callback.
     - `worker`: function that runs a batch of specs and returns a `RunOutcome` for each; by default it trains.
+    - `wait_for_workers`: seconds without any worker of the cluster after which the sweep gives up, by default 60.
     - `allow_large`: run points that do not fit into memory or on the disk. The workers of a cluster check their own
       memory.
-    - `on_estimate`: callback that receives the `SweepEstimate` before the sweep starts.
+    - `on_estimate`: callback that receives the `SweepEstimate` before the sweep starts; an exception ends it.
+    - `sample`: whether the estimate is measured, see `estimate_sweep`.
     """
     specs = sweep.expand(data, allow_large=allow_large)
+    options = {"data": data, "keep_weights": keep_weights, "allow_large": allow_large}
+    folder = None if bundles is None else SweepFolder.create(bundles, sweep, 0, **options)
+    if folder is not None:
+        folder.allow()
+        worker = worker or functools.partial(run_bundled, folder=os.fspath(folder.path.resolve()))
     worker = worker or functools.partial(
         run_points,
         data=None if data is None else os.fspath(data),
@@ -114,14 +139,18 @@ def run_sweep(
         allow_large=allow_large or cluster is None,  # on this machine the whole sweep is checked here
     )
     with contextlib.nullcontext() if store is None else writing(store) as opened:
-        ledger = _Ledger(opened, specs, force, progress)
+        ledger = Ledger(opened, specs, force, progress, folder)
         workers = None if cluster is not None else worker_count(jobs, len(ledger.left))
-        expected = estimate_sweep(ledger.left, len(specs), workers, keep_weights=keep_weights, data=data)
+        cost = {"keep_weights": keep_weights, "data": data, "sample": sample}
+        expected = estimate_sweep(ledger.left, len(specs), workers, **cost)
         _announce(expected, ledger.left, on_estimate, data, None if opened is None else opened.path, allow_large)
+        control = Control(ledger.reporter, len(specs), sweep.name, folder)
         try:
             if ledger.left:
-                with contextlib.closing(_pool(len(ledger.left), worker, jobs, cluster)) as pool:
-                    drive(cut(ledger.left, pool.workers), pool, ledger.keep)
+                with contextlib.closing(_pool(len(ledger.left), worker, jobs, cluster, wait_for_workers)) as pool:
+                    _run(ledger, pool, control)
+        except Cancelled:
+            raise SweepCancelled(ledger.reporter.done, len(specs), opened is not None) from None
         except KeyboardInterrupt:
             raise SweepInterrupted(ledger.reporter.done, len(specs), opened is not None) from None
         finally:
@@ -129,17 +158,35 @@ def run_sweep(
     return SweepResult(sweep, tuple(specs), ledger.in_order())
 
 
+def _run(ledger: Ledger, pool: Pool, control: Control) -> None:
+    """Run what is left, and report how it ended."""
+    state = "failed"
+    try:
+        drive(cut(ledger.left, pool.workers), pool, ledger.keep, control.tick)
+        state = "done"
+    except Cancelled:
+        state = "cancelled"
+        raise
+    except KeyboardInterrupt:
+        state = "interrupted"
+        raise
+    finally:
+        with interrupts.deferred(), contextlib.suppress(ClusterError):
+            control.close(pool, state)
+
+
 def preview_sweep(
     sweep: Sweep,
     store: Path | None = None,
     *,
     jobs: int | None = None,
-    cluster: str | None = None,
+    cluster: Any = None,
     force: bool = False,
     keep_weights: bool = False,
     data: Path | None = None,
     allow_large: bool = False,
     on_estimate: Callable[[SweepEstimate], None] | None = None,
+    sample: bool | None = False,
 ) -> SweepEstimate:
     """Return the estimate of `run_sweep` with these arguments, with the same checks, and write nothing.
 
@@ -151,7 +198,7 @@ def preview_sweep(
         with Store(store) as opened:
             left = [spec for spec in specs if opened.run_status(spec) not in OVER]
     workers = None if cluster is not None else worker_count(jobs, len(left))
-    expected = estimate_sweep(left, len(specs), workers, keep_weights=keep_weights, data=data)
+    expected = estimate_sweep(left, len(specs), workers, keep_weights=keep_weights, data=data, sample=sample)
     _announce(expected, left, on_estimate, data, store, allow_large)
     return expected
 
@@ -178,9 +225,9 @@ def collect_sweep(sweep: Sweep, store: Store | Path, data: Path | None = None) -
     return SweepResult(sweep, tuple(specs), tuple(records))
 
 
-def _pool(points: int, worker: Worker, jobs: int | None, cluster: str | None) -> Pool:
+def _pool(points: int, worker: Worker, jobs: int | None, cluster: Any, wait_for_workers: float | None) -> Pool:
     if cluster is not None:
-        return ClusterPool(cluster, worker)
+        return ClusterPool(cluster, worker, wait_for_workers)
     return LocalPool(worker_count(jobs, points), worker)
 
 
@@ -189,30 +236,6 @@ def worker_count(jobs: int | None, points: int) -> int:
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {jobs}; leave it out for one per core")
     return max(min(jobs or default_jobs(), points), 1)
-
-
-class _Ledger:
-    """The records of the points that are done, in a store or only in memory."""
-
-    def __init__(self, store: Store | None, specs: Sequence[RunSpec], force: bool, progress: ProgressOption) -> None:
-        self._store = store
-        self._ids = [run_id(spec) for spec in specs]
-        known = {} if store is None or force else {id: store.run_status(id) for id in self._ids}
-        over = [id for id in self._ids if known.get(id) in OVER]
-        self._records = {id: store.get_run(id) for id in over} if store is not None else {}
-        self.left = [spec for id, spec in zip(self._ids, specs, strict=True) if id not in self._records]
-        self.reporter = SweepReporter(progress, len(specs), len(over))
-
-    def keep(self, outcome: RunOutcome) -> None:
-        """Store and report the outcome of a point."""
-        with interrupts.deferred():
-            record = outcome.record if self._store is None else keep(self._store, outcome)
-            self._records[record.id] = record
-            self.reporter.add(record)
-
-    def in_order(self) -> tuple[RunRecord | None, ...]:
-        """Return the record of each point, or None if it has none."""
-        return tuple(self._records.get(id) for id in self._ids)
 
 
 def _field(spec: RunSpec, path: str) -> Any:

@@ -64,7 +64,8 @@ def boundary(
     - `stall`: the rule that ends a run without success; `"auto"` for `default_stall`, None to train to the end.
     - `store`: an open store, the path of a store, or None to store nothing. Weights are not stored.
     - `run`: False only reads the store, also while another process is searching.
-    - `executor`: function that runs a batch of specs and yields their records; by default they run in this process.
+    - `executor`: function that runs specs and yields their records, such as `PoolExecutor` (local processes or Dask) or
+      `SlurmExecutor`; by default they run in this process.
     - `progress`: `"auto"` (a bar on a terminal), `"off"`, or a callback that receives a `SweepProgress`. The number of
       runs is an estimate that changes during the search.
     - `data`: the folder of the arrays that specs name.
@@ -93,7 +94,7 @@ def boundary(
     )
     rounds = Rounds(plan)
     with contextlib.ExitStack() as stack:
-        opened = _opened(stack, store, run)
+        opened = opened_store(stack, store, run)
         if not run:
             executor = None
         elif executor is None:
@@ -116,7 +117,7 @@ def boundary(
     return BoundaryResult(plan, dict(rounds.searches), dict(rounds.records))
 
 
-def _opened(stack: contextlib.ExitStack, store: Store | Path | None, run: bool) -> Store | None:
+def opened_store(stack: contextlib.ExitStack, store: Store | Path | None, run: bool) -> Store | None:
     """Return the open store: for writing if runs are to be trained, else for reading."""
     if store is None:
         if not run:

@@ -100,14 +100,11 @@ def make_plan(
 ) -> Plan:
     """Check the arguments of `boundary` and return what to search."""
     spec = base if isinstance(base, RunSpec) else spec_from_mapping(base)
-    if success.stalled is not None:
-        raise ValueError("success must be a level (at_least or at_most), got a stall rule; pass it as stall")
     if axis not in ("linear", "log"):
         raise ValueError(f"axis must be linear or log, got {axis!r}")
     if not (math.isfinite(precision) and precision > 0):
         raise ValueError(f"precision must be a positive number, got {precision!r}")
-    rules = (success,) if stall is None else (success, default_stall(spec.steps) if stall == "auto" else stall)
-    spec = spec.model_copy(update={"stop": (*spec.stop, *(rule for rule in rules if rule not in spec.stop))})
+    spec = with_rules(spec, success, stall)
     variants = [
         {**point, **({} if name is None else {"task.group": name})}
         for point, name in itertools.product(points or ({},), groups or (None,))
@@ -127,10 +124,19 @@ def make_plan(
         values = values if rising else values[::-1]
         place = None if guess is None else int(np.abs(np.array(values) - guess).argmin())
         chosen.append(Point(fields, variant, values, place))
-    return Plan(field, axis, rising, precision, success, _seeds(seeds), tuple(chosen))
+    return Plan(field, axis, rising, precision, success, list_seeds(seeds), tuple(chosen))
 
 
-def _seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
+def with_rules(spec: RunSpec, success: Stop, stall: Stop | Literal["auto"] | None) -> RunSpec:
+    """Return the spec with the rules that end a run at success or when it has stalled."""
+    if success.stalled is not None:
+        raise ValueError("success must be a level (at_least or at_most), got a stall rule; pass it as stall")
+    rules = (success,) if stall is None else (success, default_stall(spec.steps) if stall == "auto" else stall)
+    return spec.model_copy(update={"stop": (*spec.stop, *(rule for rule in rules if rule not in spec.stop))})
+
+
+def list_seeds(seeds: int | Sequence[int]) -> tuple[int, ...]:
+    """Return the seeds 0 … n − 1 of a number n, or the listed ones, which must differ."""
     listed = tuple(range(seeds)) if isinstance(seeds, int) else tuple(int(seed) for seed in seeds)
     if not listed or len(set(listed)) < len(listed):
         raise ValueError(f"seeds must be a positive number or a list of different seeds, got {seeds!r}")

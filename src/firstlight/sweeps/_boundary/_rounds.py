@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from firstlight import runs
-from firstlight.records import RunRecord, RunSpec, Store, run_id
+from firstlight.records import RunRecord, RunSpec, Stop, Store, run_id
 from firstlight.runs import OVER, RunOutcome, keep
 from firstlight.sweeps._boundary._plan import Plan
 from firstlight.sweeps._boundary._search import Search
@@ -35,6 +35,13 @@ def in_process(store: Store | None, data: Any = None, allow_large: bool = False)
             )
 
     return execute
+
+
+def met(rule: Stop, record: RunRecord) -> bool:
+    """Return whether a run met a rule at some recorded step; a diverged run never does."""
+    if record.status == "diverged" or rule.observable not in record.table:
+        return False
+    return any(rule.reached(value) for value in record.table[rule.observable].tolist())
 
 
 class Rounds:
@@ -82,10 +89,7 @@ class Rounds:
 
     def succeeded(self, record: RunRecord) -> bool:
         """Return whether a run met the success rule at some recorded step."""
-        rule = self.plan.success
-        if record.status == "diverged" or rule.observable not in record.table:
-            return False
-        return any(rule.reached(value) for value in record.table[rule.observable].tolist())
+        return met(self.plan.success, record)
 
     @property
     def left(self) -> int:
