@@ -34,6 +34,8 @@ X, METRIC, ALPHA = draw(n, d), positive(d), draw(n, c, seed=1)
 D = features.symmetric_part(draw(n, n))
 UNITS = draw(2 * M, K)
 CONTENT = features.irrep_content(UNITS, GROUP)
+LOGITS, KEYS = draw(M, M, M), np.array([False, True, True])
+SHARES = features.product_shares(LOGITS, GROUP)
 FACTS, TIMES = draw(3, d, d), np.array([0.0, 0.5, 2.0])
 
 # The arrays, the call with every other argument fixed, and how many entries are multiplied in one term of a sum. An
@@ -70,6 +72,19 @@ CASES = {
     "symmetrised": ((FACTS[0],), features.symmetrised, 2),
     "symmetrised_product": ((W, G), features.symmetrised_product, 3),
     "weight_gradient": ((H, DELTA), features.weight_gradient, 2),
+}
+# The measures of circuits, on the group S3 with three real components.
+CASES |= {
+    "component_norms": ((UNITS,), functools.partial(features.component_norms, group=GROUP), 2),
+    "component_part": ((LOGITS[0],), functools.partial(features.component_part, group=GROUP, components=KEYS), 2),
+    "excluded_logits": ((LOGITS,), functools.partial(features.excluded_logits, group=GROUP, keys=KEYS), 2),
+    "irrep_gini": ((UNITS,), functools.partial(features.irrep_gini, group=GROUP), 2),
+    "key_components": ((SHARES,), functools.partial(features.key_components, group=GROUP), 0),
+    "logit_formula": ((LOGITS,), lambda logits: features.logit_formula(logits, GROUP, KEYS).coefficients, 3),
+    "orbit_shares": ((UNITS,), functools.partial(features.orbit_shares, group=GROUP), 4),
+    "product_mean": ((LOGITS,), functools.partial(features.product_mean, group=GROUP), 1),
+    "product_shares": ((LOGITS,), functools.partial(features.product_shares, group=GROUP), 4),
+    "restricted_logits": ((LOGITS,), functools.partial(features.restricted_logits, group=GROUP, keys=KEYS), 2),
 }
 # Other branches of the same functions.
 CASES |= {
@@ -109,7 +124,7 @@ def array_types(function):
     return set().union(*(arrays_in(p.annotation) for p in parameters))
 
 
-FUNCTIONS = {name: getattr(features, name) for name in features.__all__ if not inspect.isclass(getattr(features, name))}
+FUNCTIONS = {name: getattr(features, name) for name in features.__all__ if inspect.isroutine(getattr(features, name))}
 
 
 def test_every_function_takes_arrays_of_all_libraries_or_of_numpy_or_none():

@@ -15,6 +15,18 @@ Importing this package imports neither JAX nor torch.
 [12.0, 6.0, 4.0, 4.0]
 """
 
+from firstlight.features._circuits.embedding import component_norms, irrep_gini, orbit_shares
+from firstlight.features._circuits.logits import (
+    KEY_SHARE,
+    Formula,
+    component_part,
+    excluded_logits,
+    key_components,
+    logit_formula,
+    product_mean,
+    product_shares,
+    restricted_logits,
+)
 from firstlight.features._energy.ascent import Ascent, ascend, random_starts
 from firstlight.features._energy.census import census, curvature, energy_hessian, signature
 from firstlight.features._energy.content import (
@@ -54,7 +66,9 @@ from firstlight.features._matrices.powers import (
 )
 
 __all__ = [
+    "KEY_SHARE",
     "Ascent",
+    "Formula",
     "GroupEnergy",
     "Maximum",
     "agop",
@@ -71,6 +85,8 @@ __all__ = [
     "chance_content",
     "chance_dominance",
     "chance_purity",
+    "component_norms",
+    "component_part",
     "cosine",
     "curvature",
     "decay_budget",
@@ -79,22 +95,30 @@ __all__ = [
     "energy_gradient",
     "energy_hessian",
     "enfa",
+    "excluded_logits",
     "fact",
     "feature_gradient",
     "irrep_content",
+    "irrep_gini",
     "kernel_agop",
     "kernel_fact",
+    "key_components",
+    "logit_formula",
     "matrix_power",
     "maxima",
     "nfm",
     "node_shares",
     "numpy_activation",
+    "orbit_shares",
     "pearson",
+    "product_mean",
+    "product_shares",
     "pulled_back",
     "pulled_back_power",
     "purity",
     "random_starts",
     "require_features",
+    "restricted_logits",
     "ridge",
     "ridge_gradient",
     "ridge_residual",

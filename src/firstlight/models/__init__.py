@@ -13,22 +13,29 @@ from firstlight.models._activation import Activation, activation, leaky_relu, po
 from firstlight.models._attention import LinearAttention
 from firstlight.models._deep import Deep
 from firstlight.models._diagonal import Diagonal
+from firstlight.models._embedding import EmbeddingMLP
 from firstlight.models._initialisation import INITS, draw_weights
 from firstlight.models._model import HiddenUnits, Model, TaskSizes
 from firstlight.models._parameters import export_parameters, import_parameters, named_parameters
 from firstlight.models._projection import Projection, preactivations
+from firstlight.models._tokens import TokenTask
+from firstlight.models._transformer import Attention, Transformer
 from firstlight.models._two_layer import TwoLayer
 
 __all__ = [
     "INITS",
     "Activation",
+    "Attention",
     "Deep",
     "Diagonal",
+    "EmbeddingMLP",
     "HiddenUnits",
     "LinearAttention",
     "Model",
     "Projection",
     "TaskSizes",
+    "TokenTask",
+    "Transformer",
     "TwoLayer",
     "activation",
     "draw_weights",

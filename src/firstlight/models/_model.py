@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
-from jaxtyping import Array, Num
+from jaxtyping import Array, Int, Num
 
 from firstlight.models._activation import Activation
 from firstlight.models._parameters import named_parameters
@@ -95,6 +95,30 @@ class Model(eqx.Module):
     def hidden_units(self) -> HiddenUnits | None:
         """The hidden units if they may be evaluated in blocks, because the outputs are a sum over them; else None."""
         return None
+
+    @property
+    def embedding(self) -> Any:
+        """Weights (M, e) or (kM, e) of the group elements, by factor: `first`, unless the network embeds its tokens."""
+        return self.first
+
+    @property
+    def readout(self) -> Any:
+        """Weights (K, M) from the hidden units to the outputs: `last`, unless another matrix lies between them."""
+        return self.last
+
+    @property
+    def has_layers(self) -> bool:
+        """Whether every weight matrix has one output for each sample, so that `shifted` can add to it."""
+        return True
+
+    @property
+    def reads_tokens(self) -> bool:
+        """Whether `apply_tokens` evaluates the network from the elements of each row, faster than `apply`."""
+        return False
+
+    def apply_tokens(self, tokens: Int[Array, "n k"]) -> Num[Array, "n M"]:
+        """Return Ŷ from the elements (g₁, …, g_k) of each row; only networks that read tokens offer it."""
+        raise ValueError(f"{type(self).__name__} does not read tokens; call apply with the map W ↦ XW")
 
     @abstractmethod
     def shifted(self, shifts: Sequence[Any]) -> "Model":

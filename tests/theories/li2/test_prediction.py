@@ -31,7 +31,7 @@ def _loss():
 def test_more_samples_are_never_less_likely_to_generalise():
     chances = [li2.predict("Z31", n=n, K=512, eta=0.1).probability for n in range(50, 961, 70)]
     assert np.all(np.diff(chances) > 0)
-    near = li2.predict("Z31", n=round(li2.predict("Z31", n=1, K=1, eta=0.1).boundary), K=512, eta=0.1)
+    near = li2.predict("Z31", n=round(li2.predict("Z31", n=300, K=512, eta=0.1).boundary), K=512, eta=0.1)
     assert near.margin == pytest.approx(1, abs=0.01)
     assert near.probability == pytest.approx(0.5, abs=0.02)
 
@@ -53,14 +53,21 @@ def test_the_paper_says_127_needs_between_13_and_16_percent():
 
 
 def test_groups_that_were_not_measured_are_less_certain():
-    assert li2.boundary_constant(groups.parse("A5"))[1] > li2.boundary_constant(groups.parse("Z61"))[1]
+    far, near = (li2.predict(name, n=n, K=512, eta=0.1) for name, n in (("Z127", 3000), ("Z31", 320)))
+    assert far.high / far.low > near.high / near.low
+    assert any("order 127" in words for words in far.outside)
+    assert not near.outside
     with pytest.raises(ValueError, match=r"a run on S3 has 1 to 36 samples.*got n = 40"):
         li2.predict("S3", n=40, K=10, eta=0.1)
     for eta in (float("nan"), float("inf"), -0.1):
         with pytest.raises(ValueError, match="a finite eta ≥ 0"):
             li2.predict("S3", n=30, K=10, eta=eta)
     with pytest.raises(ValueError, match="both whole"):
-        prediction._check(groups.parse("S3"), True, 10, 0.1)
+        li2.predict("S3", n=True, K=10, eta=0.1)
+    with pytest.raises(ValueError, match="learning_rate must be positive"):
+        li2.predict("S3", n=30, K=10, eta=0.1, learning_rate=0.0)
+    with pytest.raises(ValueError, match=r"not associative|no inverse|no identity|Latin"):
+        li2.predict([[0, 1], [1, 1]], n=2, K=10, eta=0.1)
 
 
 Z19 = 234  # 65 %
@@ -132,10 +139,11 @@ def test_a_group_that_did_not_generalise_is_not_promised_to():
 )
 def test_the_boundary_lies_between_failures_and_successes_of_training(name, below, above):
     """Fractions at which no seed and at which every seed generalised; the boundary may miss them by its error."""
-    group = groups.parse(name)
-    c, error = li2.boundary_constant(group)
-    p = c * np.log(group.order) / group.order
-    assert below * np.exp(-error) < p < above * np.exp(error)
+    M = groups.parse(name).order
+    forecast = li2.predict(name, n=round(below * M * M), K=256, eta=below * M * M * 5e-4, learning_rate=2e-3)
+    low, high = forecast.low / M**2, forecast.high / M**2
+    assert below < high * 1.15
+    assert low / 1.15 < above
 
 
 UNSEEN = ("Z13", "Z26", "Z29", "Z37", "Z3xZ5", "Z4xZ6", "D7", "D11", "SL(2,3)", "Dic5")
@@ -184,17 +192,7 @@ def test_forty_runs_that_the_constants_have_not_seen():
         for r in runs_seen.itertuples()
     ]
     chance, generalised = np.array([t.probability for t in forecasts]), runs_seen["generalised_at"].notna()
-    assert ((chance > 0.5) == generalised).sum() >= 37  # of 40; none was promised that did not come
-    assert generalised[chance > 0.5].all()
-    assert np.mean((chance - generalised) ** 2) < 0.07  # always saying 23/40 would have 0.24
+    assert ((chance > 0.5) == generalised).sum() >= 37  # of 40
+    assert np.mean((chance - generalised) ** 2) < 0.05  # always saying 23/40 would have 0.24
     took = (runs_seen["generalised_at"] / [t.epochs for t in forecasts])[generalised & (chance > 0.5)]
-    assert ((took > 0.5) & (took < 2.05)).sum() >= 15  # of 20; the others up to twelve times faster, six slower
-
-
-@pytest.mark.parametrize(
-    ("name", "unsure"), [("Z16", 0), ("Z4xZ4", 1), ("D8", 1), ("Z5", 1), ("Z2xZ2", 2), ("Z128", 1)]
-)
-def test_the_boundary_is_less_certain_for_groups_unlike_the_measured_ones(name, unsure):
-    """In quadrature: once where the group is not cyclic, once where its order is not between 7 and 127."""
-    error = prediction.boundary_constant(groups.parse(name))[1]
-    assert error == pytest.approx(np.sqrt(prediction.SPREAD**2 + unsure * prediction.FAR**2))
+    assert ((took > 0.5) & (took < 2.05)).sum() >= 13  # of 22; recorded every 50 epochs

@@ -78,6 +78,13 @@ def test_the_constrained_flow_stays_on_the_set_and_loses_norm_only_along_it(netw
     assert manifold.lemmas.tangential_fraction(zero_set, theta, step) == pytest.approx(1.0)
 
 
+def test_the_constrained_flow_on_the_hyperbola_is_its_closed_form():
+    start, tau = np.array([3.0, 1 / 3]), np.linspace(0.0, 2.0, 21)
+    path = manifold.constrained_flow(manifold.lemmas.TOYS["hyperbola"].zero_set, start, tau)
+    # The solver's relative tolerance is 1e-9 or less a step, over hundreds of steps.
+    np.testing.assert_allclose(path.params, manifold.lemmas.hyperbola(start, tau), rtol=0, atol=1e-8)
+
+
 def test_cross_entropy_at_a_level_of_least_norm_has_the_direction_of_maximal_margin():
     from sklearn.svm import SVC
 

@@ -123,7 +123,10 @@ class InContext:
         )
 
     def initial(self, heads: int, alpha: float, seed: int = 0) -> Float[np.ndarray, "H P"]:
-        """Draw θ with normal entries of standard deviation α and V ≥ 0, as in Figure 5."""
+        """Draw θ with normal entries of standard deviation α and V ≥ 0.
+
+        The paper prints V ~ N(0, α), which `problem.initial` draws; its code takes |V|.
+        """
         theta = self.problem.initial(heads, alpha, seed)
         theta[:, 0] = np.abs(theta[:, 0])
         return theta

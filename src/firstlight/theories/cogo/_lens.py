@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from firstlight.flow import Lens
-from firstlight.groups import parse
+from firstlight.groups import of_task
 from firstlight.records import LEARNED, FigureData, GroupTask, RunRecord, RunSpec, TheoryVerdict, figure
 from firstlight.theories.cogo._frequencies import Frequencies, frequencies
 from firstlight.theories.cogo._observe import observe_potentials
@@ -35,7 +35,7 @@ def reason_not_applicable(spec: RunSpec) -> str:
     task, model = spec.task, spec.model
     if not isinstance(task, GroupTask) or task.encoding != "onehot" or task.factors != 2:
         return "it needs a group task of two factors in onehot encoding"
-    if not parse(task.group).is_abelian:
+    if not of_task(task).is_abelian:
         return f"it needs an Abelian group, and {task.group} is not one"
     if model.kind != "two_layer" or model.activation != "quadratic" or model.bias:
         return "it needs a two_layer model with quadratic activation and without bias"
@@ -64,7 +64,7 @@ def _has_rows(record: RunRecord) -> bool:
 
 def _frequencies(record: RunRecord) -> Frequencies:
     task = record.spec.task
-    return frequencies(parse(task.group if isinstance(task, GroupTask) else ""))
+    return frequencies(of_task(task if isinstance(task, GroupTask) else GroupTask(group="")))
 
 
 def _limit(d: int) -> float:

@@ -43,10 +43,9 @@ def train_without_convolution(
     weight_decay: float,
     seeds: Sequence[int] = (0,),
 ) -> list[tuple[Float[np.ndarray, "twod q"], Float[np.ndarray, "q d"]]]:
-    """Train with Adam, a cosine schedule and L2 decay on `loss_without_convolution`; return W and V of each seed."""
+    """Train with Adam and L2 decay on `loss_without_convolution`; return W and V of each seed."""
     d = group.order
-    rate = optax.cosine_decay_schedule(learning_rate, steps)
-    optimizer = optax.chain(optax.add_decayed_weights(weight_decay), optax.adam(rate))
+    optimizer = optax.chain(optax.add_decayed_weights(weight_decay), optax.adam(learning_rate))
     gradient = jax.grad(lambda weights: loss_without_convolution(weights[0], weights[1], group))
 
     @jax.jit

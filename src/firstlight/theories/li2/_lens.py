@@ -7,10 +7,11 @@ import numpy as np
 
 from firstlight import flow, groups
 from firstlight.features import chance_dominance, chance_purity
-from firstlight.records import FigureData, GroupTask, RunRecord, RunSpec, figure
+from firstlight.records import DeepModel, FigureData, GroupTask, RunRecord, RunSpec, figure
+from firstlight.theories.li2._coverage import training_pairs
 from firstlight.theories.li2._observe import observe
 from firstlight.theories.li2._stages import Stages, decay_ridge, stages
-from firstlight.theories.li2._verdict import FIGURE, training_pairs, verdict
+from firstlight.theories.li2._verdict import FIGURE, verdict
 
 _TITLES = {"lazy": "I lazy", "independent": "II independent", "interactive": "III interactive", "stalled": "stalled"}
 
@@ -21,6 +22,8 @@ def reason_not_applicable(spec: RunSpec) -> str:
         return f"Li₂ reads features by the irreps of a finite group, and the task is {spec.task.kind}"
     if spec.task.encoding == "template":
         return "its stages are defined by accuracies, and template targets are not classes"
+    if spec.model.kind not in ("two_layer", "deep"):
+        return "its hidden units see the one-hot inputs through weights of their own, and this model embeds them first"
     if spec.loss.kind != "mse":
         return f"its G_F is that of the squared error, and the loss is {spec.loss.kind}"
     return ""
@@ -61,7 +64,7 @@ def _decay(record: RunRecord) -> float | None:
 
 
 def _group(record: RunRecord) -> groups.Group | None:
-    return groups.parse(record.spec.task.group) if isinstance(record.spec.task, GroupTask) else None
+    return groups.of_task(record.spec.task) if isinstance(record.spec.task, GroupTask) else None
 
 
 def _halves(record: RunRecord) -> int:
@@ -83,7 +86,10 @@ def _learned(record: RunRecord) -> int:
     if "li2.nodes" not in record.table or group is None:
         return 0
     model = record.spec.model
-    K, chance = model.width if model.kind == "two_layer" else model.widths[0], chance_dominance(group, _halves(record))
+    K, chance = (
+        model.widths[0] if isinstance(model, DeepModel) else model.width,
+        chance_dominance(group, _halves(record)),
+    )
     level = chance + 3 * np.sqrt(chance * (1 - chance) / K + 1 / K**2)
     return int(np.sum((record.table["li2.nodes"][-1] > level)[1:]))
 

@@ -5,11 +5,11 @@ from math import isfinite
 
 import numpy as np
 
-from firstlight import flow, groups
-from firstlight.records import Agreement, GroupTask, RunRecord, RunSpec, Table, TheoryVerdict, TwoLayerModel, first_row
-from firstlight.tasks import train_count
-from firstlight.theories.li2._predict import EPOCHS_FACTOR, Prediction, decide, epochs_to_test, predict
-from firstlight.theories.li2._stages import decay_ridge, lasting_row
+from firstlight.records import Agreement, RunRecord, Table, TheoryVerdict, first_row
+from firstlight.theories.li2._coverage import epochs_to_test_spec, predict_spec, reason_without_forecast
+from firstlight.theories.li2._forecast import Forecast
+from firstlight.theories.li2._predict import EPOCHS_FACTOR, decide
+from firstlight.theories.li2._stages import lasting_row
 
 FIGURE = "Li₂: the stages of the run"
 """Title of the figure that shows both epochs."""
@@ -47,9 +47,9 @@ def verdict(record: RunRecord) -> TheoryVerdict | None:
             sentence=f"The forecast does not cover this run: {reason}.",
             look_at=shown,
         )
-    forecast = forecast_run(record.spec)
+    forecast = predict_spec(record.spec, within_steps=False)
     compare = _compare_time if forecast.outcome == "grokking" else _compare_failure
-    predicted, agrees, sentence = compare(forecast, outcome, _epochs_to_test(record.spec))
+    predicted, agrees, sentence = compare(forecast, outcome, epochs_to_test_spec(record.spec))
     odds = max(forecast.probability, 1 - forecast.probability)
     return TheoryVerdict(
         theory="li2",
@@ -59,55 +59,6 @@ def verdict(record: RunRecord) -> TheoryVerdict | None:
         sentence=sentence,
         look_at=shown,
     )
-
-
-def reason_without_forecast(spec: RunSpec) -> str:
-    """Return '' if `predict` covers the spec, else the reason: its constants were measured in one setting."""
-    task, model, optimizer = spec.task, spec.model, spec.optimizer
-    if not isinstance(task, GroupTask) or task.factors != 2 or task.encoding != "onehot" or task.label_noise:
-        return "it was measured on products of two group elements, one-hot encoded, without label noise"
-    if model.kind != "two_layer" or model.bias or model.scale != 1 or model.init != "uniform_fan_in":
-        return "it was measured on two-layer networks without biases, with the default initial weights"
-    if spec.loss.kind != "mse":
-        return "it was measured with the squared error"
-    coupled = flow.is_coupled(optimizer) or optimizer.weight_decay == 0
-    if optimizer.name not in ("adam", "adamw") or not coupled:
-        return f"it was measured with Adam and weight decay in the gradient, and the optimizer is {optimizer.title}"
-    if optimizer.batch_size or optimizer.schedule.shape != "constant" or optimizer.schedule.warmup:
-        return "it was measured with all training pairs in every update and a constant learning rate"
-    if optimizer.layer_rates:
-        return "it was measured with one learning rate for both layers"
-    order = groups.parse(task.group).order
-    if order == 1 or training_pairs(task) == order**2:
-        return "there are no held-out pairs to generalise to"
-    return ""
-
-
-def training_pairs(task: GroupTask) -> int:
-    """Return n, the number of training rows of the split."""
-    total = groups.parse(task.group).order ** task.factors
-    return train_count(total, task.split.fraction, task.split.count)
-
-
-def forecast_run(spec: RunSpec) -> Prediction:
-    """Return `predict` for a spec that it covers."""
-    task, model, eta = _setting(spec)
-    rate = spec.optimizer.learning_rate
-    return predict(task.group, training_pairs(task), model.width, eta, model.activation, learning_rate=rate)
-
-
-def _epochs_to_test(spec: RunSpec) -> int:
-    """Return `epochs_to_test` for a spec that `predict` covers."""
-    _, model, eta = _setting(spec)
-    return epochs_to_test(eta, model.width, model.activation, spec.optimizer.learning_rate)
-
-
-def _setting(spec: RunSpec) -> tuple[GroupTask, TwoLayerModel, float]:
-    """Return task, model and η of a spec that `predict` covers."""
-    task, model = spec.task, spec.model
-    if not isinstance(task, GroupTask) or model.kind != "two_layer":
-        raise ValueError(f"a forecast needs a group task and a two-layer network, got {task.kind} and {model.kind}")
-    return task, model, decay_ridge(training_pairs(task), spec.optimizer.weight_decay, spec.loss)
 
 
 @dataclass(frozen=True)
@@ -148,7 +99,7 @@ def _too_short(outcome: _Outcome, needed: int) -> str:
     )
 
 
-def _compare_time(forecast: Prediction, outcome: _Outcome, needed: int) -> tuple[str, Agreement, str]:
+def _compare_time(forecast: Forecast, outcome: _Outcome, needed: int) -> tuple[str, Agreement, str]:
     """Return prediction, agreement and sentence for a network that should generalise."""
     if not isfinite(forecast.epochs):
         return _compare_without_time(outcome, needed)
@@ -191,7 +142,7 @@ def _compare_without_time(outcome: _Outcome, needed: int) -> tuple[str, Agreemen
     return predicted, "no", sentence
 
 
-def _compare_failure(forecast: Prediction, outcome: _Outcome, needed: int) -> tuple[str, Agreement, str]:
+def _compare_failure(forecast: Forecast, outcome: _Outcome, needed: int) -> tuple[str, Agreement, str]:
     """Return prediction, agreement and sentence for a network that should not generalise.
 
     With a weak decay it may still generalise, but only very late: after the latest epoch of a forecast of success.

@@ -1,0 +1,166 @@
+"""Forecasts as values: boundaries from ascents, JSON, HTML, figures, and forecasts from the rows of a run."""
+
+import json
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from firstlight import groups, plots, runs
+from firstlight.claims.beyond.checks import forecast_fit, forecast_settings
+from firstlight.records import RunRecord, RunSpec, Table
+from firstlight.theories import li2
+from firstlight.theories.li2 import _own_boundary
+from firstlight.theories.li2._boundary import locate_boundary
+from firstlight.theories.li2._calibration import stored
+
+SPEC = RunSpec.model_validate(
+    {
+        "task": {"group": "Z23", "split": {"fraction": 0.6}},
+        "model": {"width": 256},
+        "optimizer": {"learning_rate": 2e-3, "weight_decay": 1e-3},
+        "steps": 2000,
+    }
+)
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FIRSTLIGHT_CACHE", str(tmp_path / "cache"))
+    _own_boundary._remembered.cache_clear()
+
+
+def test_a_boundary_agrees_with_a_finer_bisection_and_is_kept_by_the_digest_of_the_table(tmp_path):
+    mine = groups.from_table(groups.dihedral(3).table[::1], name="mine")
+    notes = []
+    boundary = li2.own_boundary(mine, lambda fraction, note: notes.append(note))
+    p50 = np.exp(np.log(locate_boundary(mine, range(5), True, 16, 8)).mean())
+    assert boundary.p50 == pytest.approx(p50, rel=0.1)
+    assert "once; then kept in the cache folder" in notes[0]
+    (file,) = (tmp_path / "cache" / "boundaries").iterdir()
+    assert file.stem == mine.digest
+    notes.clear()
+    assert li2.own_boundary(mine, lambda fraction, note: notes.append(note)) == boundary
+    assert not notes
+    file.write_text('{"version": 1, "order": 6}')
+    assert li2.own_boundary(mine, lambda fraction, note: None) == boundary  # damaged, and computed again
+
+
+def test_the_shipped_boundaries_are_those_that_ascents_find():
+    group = groups.parse("Q8")
+    again = _own_boundary.compute_boundary(group, lambda fraction, note: None)
+    assert li2.own_boundary(group).p50 == pytest.approx(again.p50, rel=0.05)
+    assert list(li2.own_boundary(group).survival) == list(again.survival)
+
+
+def test_a_warm_forecast_takes_less_than_a_tenth_of_a_second():
+    li2.predict(SPEC)
+    start = time.process_time()
+    for _ in range(5):
+        li2.predict(SPEC)
+    assert (time.process_time() - start) / 5 < 0.1
+
+
+def test_a_forecast_is_json_html_and_a_figure():
+    forecast = li2.predict(SPEC)
+    values = json.loads(forecast.to_json())
+    assert values["group"] == "Z23"
+    assert values["generalises"]["low"] < values["generalises"]["median"] < values["generalises"]["high"]
+    never = li2.predict("Z23", n=60, K=256, eta=0.1)
+    assert json.loads(never.to_json())["generalises"]["median"] == "never"
+    assert "epochs to generalise" in forecast._repr_html_()
+    assert len(repr(forecast)) < 120
+    for shown in (forecast, never):
+        assert plots.svg(shown.figure_data()).startswith("<svg")
+    ranks = [irrep.rank for irrep in li2.predict("S4", n=400, K=300, eta=0.1).irreps]
+    assert ranks == [1, 2, 3, 3]  # E* = 12, 6, 4, 4
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"model": {"kind": "deep"}}, "two-layer networks"),
+        ({"optimizer": {"name": "sgd"}}, "the optimizer is SGD"),
+        ({"optimizer": {"name": "muon"}}, "the optimizer is Muon"),
+        ({"task": {"split": {"fraction": 1.0}}}, "no held-out pairs"),
+    ],
+)
+def test_what_is_not_covered_says_so(changes, words):
+    forecast = li2.predict(RunSpec.model_validate(changes))
+    assert not forecast.covered
+    assert words in forecast.why
+    assert "not covered" in repr(forecast)
+    json.loads(forecast.to_json())
+
+
+def test_a_shorter_horizon_is_less_likely():
+    chances = [li2.predict(SPEC.model_copy(update={"steps": steps})).probability for steps in (50, 200, 4000)]
+    assert chances[0] < chances[1] < chances[2]
+
+
+def test_constants_are_those_of_the_first_list():
+    fitted, constants = forecast_fit.fit(), stored()
+    for name in ("outcome", "epochs", "memorising"):
+        np.testing.assert_allclose(fitted[name]["mean"], constants[name]["mean"], rtol=1e-3, atol=1e-3)
+    assert fitted["runs"] == constants["runs"] == 264
+
+
+def test_the_lists_are_those_that_the_seeds_draw():
+    for name in ("fit", "judged"):
+        assert forecast_settings.draw(name) == forecast_settings.load(name)
+
+
+def _rows(test, every=20):
+    n = len(test)
+    train = np.concatenate([[0.1], np.ones(n - 1)])
+    return pd.DataFrame({"epoch": every * np.arange(n), "train_accuracy": train, "test_accuracy": test})
+
+
+def test_rows_sharpen_the_forecast_and_announce_the_epoch():
+    rising, flat = np.linspace(0, 0.9, 12), np.full(60, 0.05)
+    rows = _rows(rising)
+    near = li2.forecast(rows, SPEC)
+    before = li2.predict(SPEC)
+    assert near.seen == 220
+    assert near.generalises.low >= 220
+    assert near.generalises.high / near.generalises.low < before.generalises.high / before.generalises.low * 1.3
+    far = li2.forecast(rows)  # curves alone
+    assert far.outcome == "grokking"
+    few = {**SPEC.model_dump(), "task": {"group": "Z23", "split": {"fraction": 0.2}}, "steps": 4000}
+    lost = li2.forecast(_rows(flat, every=60), RunSpec.model_validate(few))
+    assert lost.probability < 0.05
+    assert "it will not generalise" in lost.story
+    assert "too few training pairs" in lost.story
+    done = li2.forecast(_rows([0.0, 0.5, 1.0]))
+    assert done.story == "The run has generalised, at epoch 40."
+    assert plots.svg(near.figure_data()).startswith("<svg")
+
+
+def test_a_record_still_going_is_forecast():
+    record = runs.run(SPEC.model_copy(update={"steps": 60, "model": SPEC.model}), progress="off")
+    table = Table(record.table.step, {name: record.table[name] for name in record.table.columns})
+    going = RunRecord(spec=SPEC, status="interrupted", steps=60, table=table)
+    forecast = li2.forecast(going)
+    assert forecast.seen == 60
+    assert forecast.generalises.low >= 60
+    assert 0 < forecast.probability < 1
+
+
+def test_rows_that_are_no_curves_are_refused():
+    with pytest.raises(ValueError, match="missing: \\['test_accuracy'\\]"):
+        li2.forecast(pd.DataFrame({"train_accuracy": [0.5]}))
+    with pytest.raises(ValueError, match="divide accuracies in per cent by 100"):
+        li2.forecast(pd.DataFrame({"train_accuracy": [50.0], "test_accuracy": [10.0]}))
+    with pytest.raises(ValueError, match="needs recorded rows with train_accuracy and test_accuracy"):
+        li2.forecast(RunRecord(spec=SPEC, status="interrupted"))
+
+
+def test_dead_units_and_vanished_norms_are_evidence():
+    rows = _rows(np.full(40, 0.05), every=100).assign(norm_W=np.geomspace(10, 0.1, 40))
+    W = np.zeros((46, 10))
+    W[:, 0] = 1.0
+    forecast = li2.forecast(rows, RunSpec.model_validate({**SPEC.model_dump(), "steps": 4000}), weights=W)
+    assert forecast.probability < 0.05
+    assert "90 % of the hidden units are dead" in forecast.story
+    assert "norm_W has fallen to 1 % of its largest value" in forecast.story
