@@ -11,15 +11,19 @@ JOBS   ?= 2
 # pip itself and what builds the package are pinned too.
 PIP    := PIP_BUILD_CONSTRAINT=$(PINS) $(BIN)/python -m pip install --quiet $(if $(PINS),-c $(PINS))
 
-.PHONY: demo test pytest test-oldest test-portable test-integrations lint format bench soak mutate constraints clean
+.PHONY: demo lab test pytest test-oldest test-portable test-integrations test-slurm test-browser lint format evidence bench soak mutate dist constraints clean
 
 demo: $(VENV)/.base
 	$(BIN)/firstlight demo
 
+# The web lab at http://127.0.0.1:8765, opened in a browser; Ctrl-C stops it.
+lab: $(VENV)/.lab
+	$(BIN)/firstlight lab
+
 test: lint pytest
 
 pytest: $(VENV)/.test
-	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not soak"
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not soak and not slurm and not browser"
 
 # Linters and the type checker judge one set of releases, those of constraints.txt.
 test-oldest:
@@ -30,9 +34,20 @@ test-oldest:
 test-portable: $(VENV)/.test
 	$(if $(PINS),PIP_CONSTRAINT=$(PINS)) $(BIN)/python -m tools.portable --jobs $(JOBS) $(if $(ONLY),--only "$(ONLY)") $(if $(PYTHONS),--pythons $(PYTHONS)) $(if $(FRESH),--fresh)
 
-# the probes' callbacks inside PyTorch Lightning and the Hugging Face Trainer
+# sweeps on a real Slurm of one node, which the tests start and end; needs root and Debian's slurm-wlm and munge
+test-slurm: $(VENV)/.slurm
+	@command -v slurmctld >/dev/null || PATH=$$PATH:/usr/sbin command -v slurmctld >/dev/null || { apt-get update -q && apt-get install -y --no-install-recommends slurm-wlm munge; } || true
+	$(BIN)/python -m pytest -m "slurm and not soak" tests/slurm --timeout 1200
+
+# the probes inside Lightning, the Hugging Face Trainer, accelerate and DDP, and on models of torchvision, timm,
+# transformers and peft; runs in TensorBoard and MLflow; the transformer
+# against TransformerLens
 test-integrations: $(VENV)/.integrations
-	FIRSTLIGHT_INTEGRATIONS=1 $(BIN)/python -m pytest tests/probes/test_integrations.py
+	FIRSTLIGHT_INTEGRATIONS=1 $(BIN)/python -m pytest tests/probes/test_integrations.py tests/probes/test_libraries.py tests/probes/test_distributed.py tests/records/test_dashboards.py tests/models/test_transformer_lens.py
+
+# The rooms of the lab in a real browser: Debian's chromium and chromium-driver, or it is skipped with the reason.
+test-browser: $(VENV)/.browser
+	SE_OFFLINE=true $(BIN)/python -m pytest -m browser tests/browser -rs
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
@@ -44,6 +59,10 @@ format: $(VENV)/.test
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+# Record the verdicts that are missing or stale, cheapest first: make evidence SCALE=paper HOURS=3 DATA=folder ONLY='li2.*'
+evidence: $(VENV)/.test
+	$(BIN)/firstlight reproduce $(ONLY) --scale $(or $(SCALE),quick) --record --missing --resume --store .firstlight/evidence.sqlite $(if $(HOURS),--hours $(HOURS)) $(if $(DATA),--data $(DATA)) $(if $(ACCEPT),--accept)
+
 # make bench ONLY=name runs one
 bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks $(if $(ONLY),--only $(ONLY))
@@ -54,6 +73,16 @@ soak: $(VENV)/.test
 # change the numerics in 100 places, one at a time, and see whether a test fails; make mutate COUNT=20 tries fewer
 mutate: $(VENV)/.mutate
 	$(BIN)/python -m tools.mutate --jobs $(JOBS) $(if $(COUNT),--count $(COUNT))
+
+# Wheel and source archive, the wheel installed into an empty environment and tried.
+dist: $(VENV)/.test
+	rm -rf dist
+	$(PIP) build
+	PIP_CONSTRAINT=$(PINS) $(BIN)/python -m build --outdir dist .
+	$(PYTHON) -m venv dist/empty
+	dist/empty/bin/python -m pip install --quiet $(if $(PINS),-c $(PINS)) dist/*.whl
+	cd dist && empty/bin/firstlight --version && empty/bin/firstlight reproduce cogo.lemma-3 --store try.sqlite
+	rm -rf dist/empty dist/try.sqlite*
 
 # The releases that `make` installs, for every system and Python version: commit both files.
 constraints: $(VENV)/.python
@@ -76,10 +105,22 @@ $(VENV)/.base: $(VENV)/.python pyproject.toml $(PINS)
 
 $(VENV)/.test: $(VENV)/.python pyproject.toml $(PINS)
 	$(PIP) -e '.[test]'
+	@touch $@ $(VENV)/.base $(VENV)/.lab
+
+$(VENV)/.lab: $(VENV)/.python pyproject.toml $(PINS)
+	$(PIP) -e '.[lab]'
 	@touch $@ $(VENV)/.base
+
+$(VENV)/.browser: $(VENV)/.python pyproject.toml $(PINS)
+	$(PIP) -e '.[test,browser]'
+	@touch $@ $(VENV)/.base $(VENV)/.lab $(VENV)/.test
 
 $(VENV)/.integrations: $(VENV)/.python pyproject.toml $(PINS)
 	$(PIP) -e '.[test,integrations]'
+	@touch $@ $(VENV)/.base $(VENV)/.test
+
+$(VENV)/.slurm: $(VENV)/.python pyproject.toml $(PINS)
+	$(PIP) -e '.[test,slurm]'
 	@touch $@ $(VENV)/.base $(VENV)/.test
 
 $(VENV)/.bench: $(VENV)/.python pyproject.toml $(PINS)

@@ -1,4 +1,4 @@
-"""`python -m benchmarks [--only NAME]`: run benchmarks, print a table, update results.json and the README."""
+"""`python -m benchmarks [--only NAME]`: run benchmarks; update results.json, docs/benchmarks.md and the README."""
 
 import argparse
 import importlib
@@ -16,7 +16,17 @@ from benchmarks._timing import MissingData
 
 RESULTS = Path(__file__).with_name("results.json")
 README = Path(__file__).parent.parent / "README.md"
+PAGE = README.parent / "docs" / "benchmarks.md"
 OPEN, CLOSE = "<!-- benchmarks -->", "<!-- /benchmarks -->"
+FIVE_OPEN, FIVE_CLOSE = "<!-- five lines -->", "<!-- /five lines -->"
+FIVE = {
+    "dense_step_vs_torch": "a training step against PyTorch eager",
+    "gram_vs_dense_d127_q512": "loss and gradient over all pairs against the dense table",
+    "craft_vs_train_d71": "crafting a zero-loss network against training one",
+    "rfm_vs_xrfm_n5000": "a kernel machine on 5000 rows against xRFM's",
+    "sweep200_vs_process_per_point": "a sweep of 200 runs against one process for each",
+}
+"""The benchmarks that the README quotes, in words."""
 
 
 def registry() -> dict[str, Callable[[], dict]]:
@@ -36,8 +46,14 @@ def met(entry: dict) -> str:
     return "yes" if (entry["value"] >= entry["target"] if higher else entry["value"] <= entry["target"]) else "no"
 
 
-def readme_table(results: dict[str, dict]) -> str:
-    """Return the README's table of benchmarks, with the two markers around it."""
+def five_lines(results: dict[str, dict]) -> str:
+    """Return the README's few lines, with the two markers around them."""
+    lines = [f"* {words}: {results[name]['value']:.3g} {results[name]['unit']}" for name, words in FIVE.items()]
+    return "\n".join([FIVE_OPEN, *lines, FIVE_CLOSE])
+
+
+def full_table(results: dict[str, dict]) -> str:
+    """Return the table of all benchmarks, with the two markers around it."""
     lines = ["| benchmark | measured | target | compared with |", "|---|---|---|---|"]
     for name, entry in sorted(results.items()):
         sign = "≥" if entry["better"] == "higher" else "≤"
@@ -49,10 +65,11 @@ def readme_table(results: dict[str, dict]) -> str:
 
 
 def quote(results: dict[str, dict]) -> None:
-    """Write the table into the README."""
-    text = README.read_text()
-    before, after = text.split(OPEN)[0], text.split(CLOSE)[1]
-    README.write_text(before + readme_table(results) + after)
+    """Write the table into its page, and five lines of it into the README."""
+    for path, table in (PAGE, full_table(results)), (README, five_lines(results)):
+        text = path.read_text()
+        first, last = table.splitlines()[0], table.splitlines()[-1]
+        path.write_text(text.split(first)[0] + table + text.split(last)[1])
 
 
 def main() -> None:

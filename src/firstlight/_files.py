@@ -1,6 +1,7 @@
-"""Atomic file writes, and the folder with large data."""
+"""Atomic file writes, and the folders for large data and for results that can be computed again."""
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 
@@ -60,3 +61,41 @@ def data_directory(given: str | os.PathLike[str] | None = None) -> Path | None:
     """
     chosen = given or os.environ.get(DATA_VARIABLE)
     return Path(chosen).expanduser() if chosen else None
+
+
+CACHE_VARIABLE = "FIRSTLIGHT_CACHE"
+"""Environment variable with the path of the folder for results that can be computed again."""
+
+
+def cache_directory() -> Path:
+    """Return the user's cache folder: the value of `FIRSTLIGHT_CACHE`, else `firstlight` in the system's cache folder.
+
+    >>> cache_directory().is_absolute()
+    True
+    """
+    if given := os.environ.get(CACHE_VARIABLE):
+        return Path(given).expanduser().absolute()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
+    elif sys.platform == "darwin":
+        base = "~/Library/Caches"
+    else:
+        base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser().absolute() / "firstlight"
+
+
+def write_to_cache(name: str, content: bytes) -> bool:
+    """Write a file below the cache folder; return False if the folder cannot be written, since a cache is optional."""
+    try:
+        write_atomically(cache_directory() / name, content)
+    except OSError:
+        return False
+    return True
+
+
+def read_from_cache(name: str) -> bytes | None:
+    """Return the content of a file below the cache folder, or None if it is not there."""
+    try:
+        return (cache_directory() / name).read_bytes()
+    except OSError:
+        return None

@@ -5,7 +5,8 @@ import shlex
 import pytest
 
 from firstlight import claims
-from firstlight.claims import Claim, Outcome, Setting
+from firstlight.claims import Check, Claim, Measurement, Setting, at_most, within
+from firstlight.claims import _evidence as evidence
 from firstlight.cli import _exits as exits
 from firstlight.records import figure
 
@@ -14,24 +15,36 @@ def shown() -> figure.FigureData:
     return figure.curves([figure.Series("a", [0, 1], [0.0, 1.0])], x="x", y="y", title="A line")
 
 
-def held(setting: Setting) -> Outcome:
-    return Outcome("holds", {"error": float("nan")}, {"error": 0.0}, figures=(shown(),), seeds=setting.seeds_or((0,)))
+def small_error(data) -> list:
+    return [at_most("0 = 0", "error", data["error"], 1e-9, reason="rounding")]
 
 
-def failed(setting: Setting) -> Outcome:
-    return Outcome("fails", 2.71, 24.86, evidence="S3: 24.86, not 2.71")
+def holding(setting: Setting) -> Measurement:
+    return Measurement({"error": 0.0}, seeds=setting.seeds_or((0,)), figures=(shown(),))
 
 
-def broken(setting: Setting) -> Outcome:
+def breaking(setting: Setting) -> Measurement:
     raise RuntimeError("the numbers ran out")
 
 
-def stopped(setting: Setting) -> Outcome:
+def stopping(setting: Setting) -> Measurement:
     raise KeyboardInterrupt
 
 
+held = Check(holding, small_error)
+failed = Check(
+    lambda setting: Measurement({"energy": 2.71}),
+    lambda data: [within("E* on S3", "energy reached", data["energy"], 24.86, 0.1)],
+)
+broken = Check(breaking, small_error)
+stopped = Check(stopping, small_error)
+
+
 @pytest.fixture
-def register(monkeypatch):
+def register(monkeypatch, tmp_path):
+    """Register claims whose evidence is in an empty folder."""
+    monkeypatch.setattr(evidence, "evidence_folder", lambda id: tmp_path / "evidence")
+
     def these(*checks, **changes):
         made = tuple(
             Claim(f"li2.lemma-{i}", "Zero", f"Lemma {i}", "0 = 0.", check, **changes) for i, check in enumerate(checks)
@@ -45,8 +58,14 @@ def register(monkeypatch):
 def test_the_list_has_what_a_script_needs(cli):
     listed = cli("claims", "list", "--json").json
     assert [claim["id"] for claim in listed] == [claim.id for claim in claims.all_claims()]
-    assert {"id", "paper", "title", "scales", "expected_verdict"} <= listed[0].keys()
-    assert {claim["expected_verdict"] for claim in listed} <= set(claims.VERDICTS)
+    assert {"id", "paper", "title", "scales", "uses", "evidence"} <= listed[0].keys()
+    lemma = next(claim for claim in listed if claim["id"] == "cogo.lemma-3")
+    quick = lemma["evidence"]["quick"]
+    assert {"id", "scale", "status", "criteria", "setting", "paper_setting", "seconds"} <= quick.keys()
+    assert {"machine", "versions", "commit", "check_digest"} <= quick.keys()
+    assert {"clause", "quantity", "measured", "required", "passed", "seeds"} <= quick["criteria"][0].keys()
+    assert quick["status"] == "holds"
+    assert not quick["stale"]
     text = cli("claims", "list", "cogo").out
     assert "cogo.lemma-3" in text
     assert "li2." not in text
@@ -65,7 +84,7 @@ def test_a_claim_is_shown_as_printed_and_as_corrected(cli):
 def test_pages_are_written_and_checked(cli, folder):
     assert cli("claims", "docs", "--check").code == exits.DIFFERS
     assert not (folder / "docs").exists()
-    assert cli("claims", "docs").out == "docs/claims.md\ndocs/errata.md\n"
+    assert cli("claims", "docs").out == "docs/claims.md\ndocs/errata.md\ndocs/beyond.md\n"
     assert cli("claims", "docs", "--check").code == exits.OK
     assert cli("claims", "docs").out == ""
 
@@ -75,25 +94,45 @@ def test_reproduce_prints_one_array_and_code_zero(cli):
     assert done.code == exits.OK
     assert [record["id"] for record in done.json] == ["li2.corollary-2", "cogo.lemma-3"]
     for record in done.json:
-        assert {"id", "status", "measured", "expected", "tolerance", "seconds"} <= record.keys()
+        assert {"id", "status", "criteria", "measured", "expected", "seconds"} <= record.keys()
         assert record["status"] == record["expected_verdict"]
 
 
 def test_a_differing_verdict_and_a_broken_check_have_code_one(cli, register):
+    register(held, held)
+    assert cli("reproduce", "--record").code == exits.OK
     register(held, failed)
     done = cli("reproduce")
     assert done.code == exits.DIFFERS
-    assert "expected holds" in done.out
-    assert "S3: 24.86, not 2.71" in done.out
-    assert "1 of 2 verdicts as expected" in done.out
-    register(broken, expected_verdict="inconclusive")
+    assert "was holds" in done.out
+    assert "energy reached 2.71, 24.86 ± 0.1" in done.out
+    assert "1 of 2 verdicts agree with the record" in done.out
+    register(broken)
     done = cli("reproduce")
     assert done.code == exits.DIFFERS
     assert "the check raised RuntimeError: the numbers ran out (--verbose shows where)" in done.out
     assert "Traceback" not in done.out
-    assert "in broken" in cli("reproduce", "--verbose").out
-    register(failed, expected_verdict="fails")
+    assert "in breaking" in cli("reproduce", "--verbose").out
+
+
+def test_a_recorded_verdict_changes_only_if_accepted(cli, register):
+    (claim,) = register(held)
+    assert cli("reproduce", "--record").code == exits.OK
+    assert claims.recorded(claim.id)["quick"].status == "holds"
+    register(failed)
+    done = cli("reproduce", "--record")
+    assert done.code == exits.DIFFERS
+    assert "was recorded as holds and is now fails; nothing was written" in " ".join(done.err.split())
+    assert claims.recorded(claim.id)["quick"].status == "holds"
+    cli("reproduce", "--record", "--accept")
+    assert claims.recorded(claim.id)["quick"].status == "fails"
     assert cli("reproduce").code == exits.OK
+
+
+def test_only_missing_evidence_is_made(cli, register):
+    register(held, held)
+    assert cli("reproduce", "--record", "--missing", "--json").json[1]["status"] == "holds"
+    assert cli("reproduce", "--record", "--missing", "--json").json == []
 
 
 def test_reproduce_writes_a_page_with_figures(cli, register, folder):

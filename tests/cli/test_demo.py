@@ -5,7 +5,7 @@ import re
 from firstlight import flow, runs
 from firstlight.cli import _exits as exits
 from firstlight.cli._terminal.live import Live
-from firstlight.cli.commands.demo import demo_spec, with_lenses
+from firstlight.cli.commands.demo import demo_spec
 
 
 def test_the_demo_trains_tells_and_writes_a_page(cli, folder):
@@ -25,12 +25,12 @@ def test_the_demo_trains_tells_and_writes_a_page(cli, folder):
     assert [path.name for path in folder.iterdir()] == ["page.html"]
 
 
-def test_the_demo_is_figure_2_of_li2_with_every_lens_that_applies():
-    spec = with_lenses(demo_spec(seed=2))
+def test_the_demo_is_figure_2_of_li2_with_the_lenses_of_the_five_papers():
+    spec = runs.with_lenses(demo_spec(seed=2))
     assert (spec.task.group, spec.task.split.fraction, spec.model.width, spec.seed) == ("Z71", 0.4, 2048, 2)
     assert (spec.optimizer.name, spec.optimizer.learning_rate, spec.optimizer.weight_decay) == ("adam", 1e-3, 2e-4)
     assert spec.loss == flow.Loss()
-    assert set(spec.lenses) == {name for name, lens in runs.lenses().items() if not lens.reason_not_applicable(spec)}
+    assert spec.lenses == ("norms", *runs.THEORY_LENSES)
     runs.check(spec)
 
 

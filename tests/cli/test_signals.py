@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 
 from firstlight import _interrupts as interrupts
 from firstlight import claims, runs
-from firstlight.claims import Claim, Outcome, Setting
+from firstlight.claims import Check, Claim, Measurement, Setting
 from firstlight.cli import _exits as exits
 from firstlight.cli import _signals as signals
 from firstlight.records import Store, load_spec, run_id
@@ -191,7 +191,7 @@ def swallowed_by_jax(number: int) -> None:
 def test_no_callback_swallows_the_request(cli, monkeypatch, swallow, number):
     reached = []
 
-    def check(setting: Setting) -> Outcome:
+    def measure(setting: Setting) -> Measurement:
         if not reached:
             reached.append("the signal")
             swallow(number)
@@ -199,9 +199,11 @@ def test_no_callback_swallows_the_request(cli, monkeypatch, swallow, number):
             while time.monotonic() < deadline:
                 time.sleep(0.01)
         reached.append("the end")
-        return Outcome("holds", 0, 0)
+        return Measurement({})
 
-    made = tuple(Claim(f"li2.lemma-{i}", "Zero", f"Lemma {i}", "0 = 0.", check) for i in range(2))
+    made = tuple(
+        Claim(f"li2.lemma-{i}", "Zero", f"Lemma {i}", "0 = 0.", Check(measure, lambda data: [])) for i in range(2)
+    )
     monkeypatch.setattr(claims, "find", lambda patterns: made)
     done = cli("reproduce", "li2")
     assert done.code == CODES[number], done.err
@@ -213,13 +215,13 @@ def test_no_callback_swallows_the_request(cli, monkeypatch, swallow, number):
 
 
 def test_a_request_turned_into_an_error_is_not_a_verdict(listening):
-    def check(setting: Setting) -> Outcome:
+    def measure(setting: Setting) -> Measurement:
         with contextlib.suppress(KeyboardInterrupt):
             os.kill(os.getpid(), signal.SIGTERM)
             time.sleep(1)
         raise RuntimeError("INTERNAL: CpuCallback error calling callback: KeyboardInterrupt")
 
-    claim = Claim("li2.lemma-0", "Zero", "Lemma 0", "0 = 0.", check)
+    claim = Claim("li2.lemma-0", "Zero", "Lemma 0", "0 = 0.", Check(measure, lambda data: []))
     with pytest.raises(KeyboardInterrupt):
         claims.reproduce([claim])
 

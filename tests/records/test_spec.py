@@ -277,3 +277,32 @@ def test_a_stop_rule_has_a_single_criterion():
     spec = RunSpec(stop=(Stop(observable="loss", at_most=0.1),))
     changed = apply_overrides(spec, ["stop.0.stalled=0.2"])
     assert (changed.stop[0].stalled, changed.stop[0].at_most) == (0.2, None)
+
+
+def test_a_preset_is_changed_by_the_fields_beside_it():
+    spec = spec_from_mapping({"preset": "nanda", "task": {"split": {"count": 50}}, "optimizer": {"weight_decay": 0.5}})
+    assert (spec.task.group, spec.task.split.count, spec.task.split.fraction) == ("Z113", 50, None)
+    assert (spec.optimizer.name, spec.optimizer.weight_decay, spec.optimizer.beta2) == ("adamw", 0.5, 0.98)
+    assert spec_from_mapping({"preset": "power"}).optimizer.batch_size == 512
+    other = spec_from_mapping({"preset": "nanda", "model": {"kind": "two_layer", "width": 8}})
+    assert (other.model.kind, other.model.activation) == ("two_layer", "quadratic")
+
+
+def test_a_preset_leaves_no_trace_in_the_spec_and_its_file(tmp_path):
+    spec = spec_from_mapping({"preset": "nanda", "steps": 7})
+    file = tmp_path / "spec.toml"
+    file.write_text(dump_toml(spec), encoding="utf-8")
+    assert "preset" not in file.read_text(encoding="utf-8")
+    assert load_spec(file) == spec
+    assert apply_overrides({"preset": "nanda"}, ["steps=7"]) == spec
+
+
+@pytest.mark.parametrize("name", ["nandaa", 3, None])
+def test_an_unknown_preset_is_named(name):
+    with pytest.raises(SpecError, match=r"^preset: unknown preset .*The presets are nanda, power$"):
+        spec_from_mapping({"preset": name})
+
+
+def test_a_transformer_whose_width_is_no_multiple_of_its_heads_is_refused():
+    with pytest.raises(SpecError, match=r"model: width must be divisible by heads.*got width 130 and heads 4"):
+        spec_from_mapping({"model": {"kind": "transformer", "width": 130}})

@@ -44,6 +44,22 @@ SPECS = {
         "model": {"kind": "deep", "widths": [32, 32]},
         "optimizer": {"name": "sgd", "learning_rate": 0.2, "weight_decay": 1e-3},
     },
+    "Z5 by a transformer": {
+        "task": TASK,
+        "model": {"kind": "transformer", "width": 16, "heads": 4, "mlp": 24},
+        "optimizer": {"name": "adamw", "learning_rate": 0.01, "weight_decay": 1.0},
+    },
+    "S3 by a transformer on batches, by cross-entropy": {
+        "task": {"group": "S3", "split": {"fraction": 0.7}},
+        "model": {"kind": "transformer", "width": 8, "heads": 2, "mlp": 0},
+        "loss": {"kind": "cross_entropy", "projection": "none"},
+        "optimizer": {"name": "adamw", "learning_rate": 0.01, "weight_decay": 1.0, "batch_size": 8},
+    },
+    "S3 by an embedding MLP": {
+        "task": {"group": "S3", "split": {"fraction": 0.7}},
+        "model": {"kind": "embedding", "width": 32, "embedding": 8},
+        "optimizer": {"name": "sgd", "learning_rate": 0.2, "weight_decay": 1e-3},
+    },
     "parity from small weights": {
         "task": {"kind": "parity", "dimension": 6, "samples": 40},
         "loss": {"projection": "none"},
@@ -208,6 +224,28 @@ def test_every_lens_that_applies_keeps_the_contract(name, tmp_path):
         f"{lens}: {problem}" for lens in record.spec.lenses for rule in RULES for problem in rule(LENSES[lens], record)
     ]
     assert not problems, "\n".join(problems)
+
+
+@pytest.mark.parametrize(
+    ("name", "lenses"),
+    {
+        "Z5 by a transformer": {"norms", "manifold", "fact", "progress"},
+        "S3 by a transformer on batches, by cross-entropy": {"norms", "fact", "progress"},
+        "S3 by an embedding MLP": {"norms", "manifold", "fact", "progress"},
+    }.items(),
+)
+def test_the_other_lenses_give_a_reason_for_networks_that_embed_their_inputs(name, lenses, tmp_path):
+    spec = _spec(name, tmp_path)
+    assert set(spec.lenses) == lenses
+    for lens in set(LENSES) - lenses:
+        assert LENSES[lens].reason_not_applicable(spec)
+
+
+def test_fact_is_measured_on_every_matrix_of_a_transformer(tmp_path):
+    spec = _spec("Z5 by a transformer", tmp_path).model_copy(update={"steps": 4, "lenses": ("fact",)})
+    record = runs.run(spec, progress="off")
+    measured = {column.split(".")[1] for column in record.table.columns if column.endswith(".fact")}
+    assert measured == {"W_E", "W_pos", "W_Q", "W_K", "W_V", "W_O", "W_in", "W_out", "W_U"}
 
 
 def test_every_lens_meets_both_clocks_or_cannot(tmp_path):

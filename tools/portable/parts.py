@@ -62,7 +62,7 @@ FOLDERS: tuple[Part, ...] = (
 # Papers that are checked together, the libraries that their claims use, and seconds.
 CLAIMS: tuple[tuple[str, str, float], ...] = (
     ("agf li2", "xla blas", 120),
-    ("cogo manifold cross", "xla blas", 80),
+    ("cogo manifold cross beyond", "xla blas", 120),
     ("fact", "blas openmp threads", 40),
 )
 

@@ -73,6 +73,8 @@ def outputs(model: Model, inputs: Inputs) -> Float[Array, "n m"]:
     (25, 5)
     """
     model = jax.tree.map(jnp.asarray, model)  # a trajectory's models hold NumPy arrays
+    if (tokens := _tokens(model, inputs)) is not None:
+        return model.apply_tokens(tokens)
     units = model.hidden_units
     if units is None:
         return model.apply(inputs.project)
@@ -89,6 +91,15 @@ def outputs(model: Model, inputs: Inputs) -> Float[Array, "n m"]:
     else:
         o, _ = jax.lax.scan(add, start, blocks)
     return o if units.c is None else o + units.c
+
+
+def _tokens(model: Model, inputs: Inputs) -> Array | None:
+    """Return the elements (n, k) of each row if the network reads them and the inputs are one-hot, else None."""
+    if not model.reads_tokens or not isinstance(inputs, IndexInputs) or inputs.table is not None:
+        return None
+    rows = jnp.asarray(inputs.rows)
+    factors = rows.shape[1]
+    return rows - inputs.size // factors * jnp.arange(factors, dtype=rows.dtype)
 
 
 def value_and_grad(model: Model, inputs: Inputs, targets: Array | np.ndarray, loss: Loss) -> tuple[Array, Model]:
@@ -129,6 +140,11 @@ def value_and_grad(model: Model, inputs: Inputs, targets: Array | np.ndarray, lo
         dW, dV = _unblock(dW, K), dV.transpose(0, 2, 1).reshape(-1, dV.shape[1])[:K]
         db = None if db is None else db.reshape(-1)[:K]
     dc = None if units.c is None else G.sum(0)
-    where = lambda m: [leaf for leaf in m.hidden_units[:4] if leaf is not None]  # noqa: E731
-    params = eqx.filter(model, eqx.is_inexact_array)
-    return value, eqx.tree_at(where, params, [g for g in (dW, dV, db, dc) if g is not None])
+    return value, pull_units(model, (dW, dV, db, dc))
+
+
+def pull_units(model: Model, gradients: tuple[Array, Array, Array | None, Array | None]) -> Model:
+    """Return the gradient of the parameters from that of W, V, b and c of the hidden units."""
+    params, static = eqx.partition(model, eqx.is_inexact_array)
+    units = lambda p: eqx.combine(p, static).hidden_units[:4]  # noqa: E731
+    return jax.vjp(units, params)[1](gradients)[0]

@@ -71,8 +71,11 @@ def _cross_entropy(outputs: Array, targets: Array, loss: Loss) -> Array:
         )
     if targets.ndim != 1:
         raise ValueError(f"cross_entropy needs integer classes of shape (n,), got targets of shape {targets.shape}")
-    log_p = jax.nn.log_softmax(outputs, axis=1)
-    return -jnp.take_along_axis(log_p, targets[:, None], axis=1)[:, 0]
+    # −log p_y = log(1 + Σ_{c≠y} e^{o_c − o_y}) keeps its digits, and those of its gradient, as p_y approaches 1.
+    is_target = targets[:, None] == jnp.arange(outputs.shape[1])
+    gaps = outputs - jnp.take_along_axis(outputs, targets[:, None], axis=1)
+    smallest = jnp.finfo(outputs.dtype).min  # −∞ would make the gradient of a single class NaN
+    return jax.nn.softplus(jax.nn.logsumexp(jnp.where(is_target, smallest, gaps), axis=1))
 
 
 def accuracy(outputs: Float[Array, "n m"], targets: Int[Array, "n"]) -> Float[Array, ""]:

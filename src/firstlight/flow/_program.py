@@ -113,7 +113,7 @@ def _gram(plan: Plan, params: Any) -> tuple[Array, Any]:
     value, gradients = population_value_and_grad(
         units.W, units.V, plan.task.group, units.activation.polynomial, plan.loss
     )
-    return value, eqx.tree_at(lambda m: m.hidden_units[:2], params, gradients)
+    return value, eqx.filter(_dense.pull_units(model, (*gradients, None, None)), eqx.is_inexact_array)
 
 
 def _advance(plan: Plan, state: State, data: Data, until: Array) -> State:

@@ -24,7 +24,7 @@ from firstlight.groups._group import Group
 from firstlight.groups._irrep import Irrep, Kind, RealComponent
 from firstlight.groups._irreps import character_table, isotypic_projector
 from firstlight.groups._parse import order_of, parse
-from firstlight.groups._tables import from_table
+from firstlight.groups._tables import as_group, from_table, of_task, order_of_task
 
 __all__ = [
     "Group",
@@ -32,6 +32,7 @@ __all__ = [
     "Kind",
     "RealComponent",
     "alternating",
+    "as_group",
     "character_table",
     "convolve",
     "cyclic",
@@ -44,7 +45,9 @@ __all__ = [
     "inverse_fourier",
     "isotypic_energies",
     "isotypic_projector",
+    "of_task",
     "order_of",
+    "order_of_task",
     "parse",
     "product",
     "quaternion",

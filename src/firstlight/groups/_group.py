@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from firstlight.groups._abelian import cyclic_decomposition
 from firstlight.groups._irrep import Irrep, RealComponent
 from firstlight.groups._laws import check_table, generating_set, whole_table
+from firstlight.records._cayley import digest_cayley
 
 ClosedForm = Callable[[], Sequence[tuple[str, np.ndarray]]]
 
@@ -73,6 +74,11 @@ class Group:
     def identity(self) -> int:
         """The index of the identity."""
         return self._identity  # type: ignore[attr-defined]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the Cayley table, 64 hexadecimal digits."""
+        return digest_cayley(self.table)
 
     @cached_property
     def inverse(self) -> Int[np.ndarray, " M"]:

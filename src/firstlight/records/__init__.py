@@ -11,19 +11,24 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from firstlight.records._bundle import BundledRun, read_bundle, write_bundle
     from firstlight.records._canonical import canonical_json, sha256
     from firstlight.records._claim import ClaimRecord, ClaimScale
+    from firstlight.records._criterion import Criterion, CriterionForm
+    from firstlight.records._dashboards import DashboardError, export_mlflow, export_tensorboard
+    from firstlight.records._duel import DuelEntry, DuelRate, DuelRecord, DuelWidth
     from firstlight.records._explain import SpecError
     from firstlight.records._facts import machine_facts, software_versions
     from firstlight.records._fit import FitRecord
     from firstlight.records._identity import SPEC_VERSION, changed_fields, digest_arrays, pin_arrays, run_id
     from firstlight.records._layout import FileError
     from firstlight.records._learned import LEARNED, first_row
-    from firstlight.records._probe import ProbedLayer, ProbeRecord
+    from firstlight.records._models import DeepModel, EmbeddingModel, ModelSpec, TransformerModel, TwoLayerModel
+    from firstlight.records._presets import PRESETS
+    from firstlight.records._probe import LayerCourse, ProbedCheckpoint, ProbedLayer, ProbeRecord, UpdateCourse
     from firstlight.records._run import RunRecord
     from firstlight.records._spec import (
         ArraysTask,
-        DeepModel,
         GroupTask,
         Loss,
         Optimizer,
@@ -33,7 +38,6 @@ if TYPE_CHECKING:
         Schedule,
         SplitSpec,
         Stop,
-        TwoLayerModel,
     )
     from firstlight.records._specfile import apply_overrides, dump_toml, load_spec, spec_from_mapping
     from firstlight.records._status import ClaimVerdict, RunStatus
@@ -48,13 +52,12 @@ if TYPE_CHECKING:
     )
     from firstlight.records._table import Table
     from firstlight.records._theory_verdict import Agreement, TheoryVerdict
-    from firstlight.records._titles import run_title, task_title
+    from firstlight.records._titles import model_title, run_title, task_title
     from firstlight.records.figure import FigureData
 
 _HOMES = {
     "_spec": (
         "ArraysTask",
-        "DeepModel",
         "GroupTask",
         "Loss",
         "Optimizer",
@@ -64,11 +67,24 @@ _HOMES = {
         "Schedule",
         "SplitSpec",
         "Stop",
+    ),
+    "_models": (
+        "DeepModel",
+        "EmbeddingModel",
+        "ModelSpec",
+        "TransformerModel",
         "TwoLayerModel",
     ),
+    "_presets": ("PRESETS",),
     "_status": (
         "RunStatus",
         "ClaimVerdict",
+    ),
+    "_duel": (
+        "DuelEntry",
+        "DuelRate",
+        "DuelRecord",
+        "DuelWidth",
     ),
     "_explain": ("SpecError",),
     "_layout": ("FileError",),
@@ -107,12 +123,30 @@ _HOMES = {
         "ClaimRecord",
         "ClaimScale",
     ),
+    "_bundle": (
+        "BundledRun",
+        "read_bundle",
+        "write_bundle",
+    ),
+    "_dashboards": (
+        "DashboardError",
+        "export_mlflow",
+        "export_tensorboard",
+    ),
+    "_criterion": (
+        "Criterion",
+        "CriterionForm",
+    ),
     "_fit": ("FitRecord",),
     "_probe": (
+        "LayerCourse",
         "ProbeRecord",
+        "ProbedCheckpoint",
         "ProbedLayer",
+        "UpdateCourse",
     ),
     "_titles": (
+        "model_title",
         "run_title",
         "task_title",
     ),
@@ -131,22 +165,35 @@ _HOME = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "LEARNED",
+    "PRESETS",
     "SPEC_VERSION",
     "Agreement",
     "ArraysTask",
+    "BundledRun",
     "ClaimRecord",
     "ClaimScale",
     "ClaimVerdict",
+    "Criterion",
+    "CriterionForm",
+    "DashboardError",
     "DeepModel",
+    "DuelEntry",
+    "DuelRate",
+    "DuelRecord",
+    "DuelWidth",
+    "EmbeddingModel",
     "FigureData",
     "FileError",
     "FitRecord",
     "GroupTask",
     "IntegrityReport",
+    "LayerCourse",
     "Loss",
+    "ModelSpec",
     "Optimizer",
     "ParityTask",
     "ProbeRecord",
+    "ProbedCheckpoint",
     "ProbedLayer",
     "Recording",
     "RepairReport",
@@ -162,17 +209,23 @@ __all__ = [
     "StoreError",
     "Table",
     "TheoryVerdict",
+    "TransformerModel",
     "TwoLayerModel",
+    "UpdateCourse",
     "apply_overrides",
     "canonical_json",
     "changed_fields",
     "check_store",
     "digest_arrays",
     "dump_toml",
+    "export_mlflow",
+    "export_tensorboard",
     "first_row",
     "load_spec",
     "machine_facts",
+    "model_title",
     "pin_arrays",
+    "read_bundle",
     "repair_store",
     "run_id",
     "run_title",
@@ -180,6 +233,7 @@ __all__ = [
     "software_versions",
     "spec_from_mapping",
     "task_title",
+    "write_bundle",
 ]
 
 

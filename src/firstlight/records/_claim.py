@@ -5,31 +5,40 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, model_validator
 
 from firstlight.records._base import Digest, Record, utc_now
+from firstlight.records._criterion import Criterion
 from firstlight.records._facts import machine_facts, software_versions
 from firstlight.records._status import ClaimVerdict
 from firstlight.records._values import Value
 
-ClaimScale = Literal["quick", "paper"]
+ClaimScale = Literal["quick", "reduced", "paper"]
 
 RAISED = "the check raised "
 """Prefix of the evidence of a check that raised; older records have no field `raised`, only this prefix."""
 
 
 class ClaimRecord(Record):
-    """A statement as printed and as corrected, the measured and the expected values, and the verdict.
+    """A statement as printed and as corrected, the criteria that were judged, and the verdict.
 
     **Fields:**
 
+    - `criteria`: one row per clause: measured, required, passed.
+    - `expected_verdict`: the recorded verdict at this scale; None if none was recorded.
+    - `scale`: quick, reduced or paper.
+    - `setting`, `paper_setting`: the sizes that were used, and those that the paper prints.
+    - `untested`: clauses, sizes and data sets that were not tested.
+    - `evidence`: a remark, or the traceback of a check that raised.
     - `figures`: digests of `FigureData` in the store.
     - `command`: the command that runs the check again.
     - `seeds`: the seeds that the check used.
     - `requested_seeds`: the seeds that the caller asked for; empty if the check chose its own.
     - `raised`: whether the check itself raised; its traceback is then the evidence.
+    - `check_digest`: digest of the check's source.
+    - `measured`, `expected`, `tolerance`, `tolerance_reason`: numbers of records written before criteria existed.
 
     >>> record = ClaimRecord(
     ...     id="li2.theorem-2", paper="li2", title="Maxima of the energy", scale="quick", statement="…",
-    ...     status="holds", expected_verdict="holds", measured=0.12, expected=0.12, tolerance=1e-6,
-    ...     tolerance_reason="rounding in float64",
+    ...     status="holds", expected_verdict="holds",
+    ...     criteria=(Criterion(clause="E*", quantity="error", measured=0.0, required="≤ 1e-09", passed=True),),
     ... )
     >>> record.as_expected, ClaimRecord.from_json(record.to_json()) == record
     (True, True)
@@ -40,10 +49,14 @@ class ClaimRecord(Record):
     title: str
     locator: str = ""
     status: ClaimVerdict
-    expected_verdict: ClaimVerdict
+    expected_verdict: ClaimVerdict | None = None
     scale: ClaimScale
     statement: str
     corrected: str = ""
+    criteria: tuple[Criterion, ...] = ()
+    setting: Value = Field(default_factory=dict)
+    paper_setting: Value = Field(default_factory=dict)
+    untested: tuple[str, ...] = ()
     measured: Value = None
     expected: Value = None
     tolerance: Value = None
@@ -58,8 +71,11 @@ class ClaimRecord(Record):
     figures: tuple[Digest, ...] = ()
     command: str = ""
     raised: bool = False
+    check_digest: str = ""
 
-    ADDED_FIELDS: ClassVar[frozenset[str]] = frozenset({"requested_seeds"})
+    ADDED_FIELDS: ClassVar[frozenset[str]] = frozenset(
+        {"requested_seeds", "criteria", "setting", "paper_setting", "untested", "check_digest"}
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -70,8 +86,8 @@ class ClaimRecord(Record):
 
     @property
     def as_expected(self) -> bool:
-        """Whether the check completed and reached the verdict that the registry expects."""
-        return self.status == self.expected_verdict and not self.raised
+        """Whether the check completed and reached the recorded verdict, if there is one."""
+        return not self.raised and self.expected_verdict in (None, self.status)
 
     def _hashed(self, **replaced: Any) -> Any:
         values = super()._hashed(**replaced)

@@ -145,6 +145,8 @@ def _line(problem: Any, model: type[BaseModel]) -> str:
         tags = [_tag(option) for option in _models(place.annotation)]
         tag = given.get("kind")
         return f"{place.path}.kind: got {_short(tag)}; allowed is one of {_list(tags)}{_meant(tag, tags)}"
+    if kind == "value_error" and not place.path:
+        return str(problem["ctx"]["error"])  # the error names its field, which the spec itself does not have
     if kind == "value_error":
         return f"{place.path}: {problem['ctx']['error']} (got {_short(given)})"
     if kind == "invalid_key":

@@ -2,20 +2,23 @@
 
 The id of a run is the SHA-256 of the canonical JSON of the spec's fields that differ from their defaults,
 with `SPEC_VERSION`. A field added later, with a default that keeps the old behaviour, therefore changes no id.
-The label `name` and the software versions do not count. A user's arrays count by digest, not by path.
+The label `name` and the software versions do not count. A user's arrays and Cayley tables count by digest, not by
+path or by the name of the group.
 """
 
 import hashlib
 import os
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from firstlight._files import DATA_VARIABLE, data_directory
 from firstlight.records._base import Frozen
 from firstlight.records._canonical import sha256
+from firstlight.records._cayley import digest_cayley, read_cayley
 from firstlight.records._explain import SpecError
-from firstlight.records._spec import ArraysTask, RunSpec
+from firstlight.records._spec import ArraysTask, GroupTask, RunSpec
 
 SPEC_VERSION = 1
 """Increased when a default or a meaning in the spec changes; every id then changes too."""
@@ -31,13 +34,16 @@ def run_id(spec: RunSpec) -> str:
     fields.pop("name", None)
     if isinstance(spec.task, ArraysTask):
         fields["task"].pop("path")
+    elif isinstance(spec.task, GroupTask) and spec.task.table is not None:
+        fields["task"].pop("table")
+        fields["task"].pop("group", None)
     return sha256({"schema": SPEC_VERSION, "spec": fields})
 
 
 def changed_fields(spec: Frozen) -> dict[str, Any]:
     """Return the fields of a spec that differ from their defaults: the smallest mapping that gives the same spec.
 
-    >>> from firstlight.records._spec import DeepModel
+    >>> from firstlight.records import DeepModel
     >>> changed_fields(RunSpec(seed=3, model=DeepModel(residual=True)))
     {'model': {'kind': 'deep', 'residual': True}, 'seed': 3}
     """
@@ -45,7 +51,7 @@ def changed_fields(spec: Frozen) -> dict[str, Any]:
 
 
 def pin_arrays(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> RunSpec:
-    """Return the spec with the digest of its arrays filled in.
+    """Return the spec with the digest of its arrays or of its Cayley table filled in.
 
     The file is read only if the digest is missing, so a stored spec stays readable without its data.
 
@@ -54,18 +60,40 @@ def pin_arrays(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> Run
     - `data`: the folder of arrays, see `find_arrays`.
     """
     task = spec.task
-    if not isinstance(task, ArraysTask) or task.digest:
+    if isinstance(task, ArraysTask) and not task.digest:
+        digest = digest_arrays(find_arrays(task.path, data))
+    elif isinstance(task, GroupTask) and task.table is not None and not task.digest:
+        digest = _digest_of_table(task.table, data)
+    else:
         return spec
-    digest = digest_arrays(find_arrays(task.path, data))
     return spec.model_copy(update={"task": task.model_copy(update={"digest": digest})})
 
 
-def find_arrays(path: str, data: str | os.PathLike[str] | None = None) -> Path:
+def _digest_of_table(path: str, data: str | os.PathLike[str] | None) -> str:
+    try:
+        file = find_arrays(path, data, field="task.table").absolute()
+        state = file.stat()
+        return _digest_of_file(file, state.st_mtime_ns, state.st_size)
+    except (ValueError, OSError) as error:
+        if isinstance(error, SpecError):
+            raise
+        raise SpecError([f"task.table: {error}"]) from None
+
+
+@lru_cache(maxsize=64)
+def _digest_of_file(file: Path, changed: int, size: int) -> str:
+    # A sweep pins the same table at every point.
+    return digest_cayley(read_cayley(file))
+
+
+def find_arrays(path: str, data: str | os.PathLike[str] | None = None, field: str = "task.path") -> Path:
     """Return the file itself, or the file of that name in the data folder.
 
     **Arguments:**
 
+    - `path`: the file that a spec names.
     - `data`: the folder; by default the environment variable `FIRSTLIGHT_DATA`.
+    - `field`: the field of the spec, for errors.
     """
     folder = data_directory(data)
     places = [Path(path)] + ([folder / path] if folder else [])
@@ -73,7 +101,7 @@ def find_arrays(path: str, data: str | os.PathLike[str] | None = None) -> Path:
         if _exists(place):
             return place
     looked = f"; also looked in {folder}" if folder else f"; give its folder with --data or {DATA_VARIABLE}"
-    raise SpecError([f"task.path: there is no file {path!r} here{looked}"])
+    raise SpecError([f"{field}: there is no file {path!r} here{looked}"])
 
 
 def digest_arrays(source: str | os.PathLike[str] | Mapping[str, Any]) -> str:

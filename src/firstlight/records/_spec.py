@@ -5,46 +5,19 @@ name in Python, in a TOML file and on the command line.
 """
 
 from collections.abc import Mapping, Sequence
-from numbers import Real as RealNumber
+from pathlib import PurePath
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import Field, field_validator, model_serializer, model_validator
 
 from firstlight.records._base import Frozen
+from firstlight.records._models import ModelSpec, TwoLayerModel
+from firstlight.records._numbers import Count, Flag, Fraction, NonNegative, Positive, Real, Whole
+from firstlight.records._presets import expand_preset
 from firstlight.records._steps import EverySteps, LogSteps, RecordedSteps
-
-LARGEST = 2**63 - 1
-"""The largest whole number in a spec: the largest signed 64-bit integer, the limit of array sizes."""
-
 
 LEARNED = 0.99
 """The accuracy at which a data set counts as learned."""
-
-
-def _whole(value: Any) -> Any:
-    if isinstance(value, RealNumber) and not isinstance(value, bool) and value == value // 1:
-        number = int(value)  # type: ignore[arg-type]
-        if abs(number) > LARGEST:
-            raise ValueError(f"whole numbers must lie between ±{LARGEST}, the range of 64 bits")
-        return number
-    return value
-
-
-def _real(value: Any) -> Any:
-    try:
-        return float(value) if isinstance(value, RealNumber) and not isinstance(value, bool) else value
-    except OverflowError:
-        return float("inf")
-
-
-# Strict: numeric fields reject "500" and true, but accept NumPy scalars and 1e3.
-Whole = Annotated[int, BeforeValidator(_whole), Field(strict=True)]
-Real = Annotated[float, BeforeValidator(_real), Field(strict=True)]
-Flag = Annotated[bool, Field(strict=True)]
-Positive = Annotated[Real, Field(gt=0)]
-NonNegative = Annotated[Real, Field(ge=0)]
-Count = Annotated[Whole, Field(gt=0)]
-Fraction = Annotated[Real, Field(gt=0, le=1)]
 
 
 class Loss(Frozen):
@@ -265,7 +238,15 @@ class SplitSpec(Frozen):
 
 
 # A spec holds at most one field of each tuple, so overriding a field clears the others.
-ALTERNATIVES = (("every", "points"), ("fraction", "count"), ("at_least", "at_most", "stalled"))
+ALTERNATIVES = (
+    ("every", "points"),
+    ("fraction", "count"),
+    ("at_least", "at_most", "stalled"),
+    ("group", "table"),
+)
+
+# A digest belongs to the file that the spec named when it was pinned, so overriding the file clears it.
+DEPENDENT = {"table": "digest", "group": "digest", "path": "digest"}
 
 
 class _Task(Frozen):
@@ -280,15 +261,43 @@ class _Task(Frozen):
 
 
 class GroupTask(_Task):
-    """Predict the product g₁ g₂ … g_k in a finite group from one-hot, summed one-hot or template inputs."""
+    """Predict the product g₁ g₂ … g_k in a finite group from one-hot, summed one-hot or template inputs.
+
+    `table` is the file of a user's Cayley table (`.csv`, `.txt` or `.npy`), whose digest is part of the run's identity.
+    `group` is then the name in titles, by default that of the file.
+
+    >>> GroupTask(table="folder/mine.csv").group
+    'mine'
+    """
 
     kind: Literal["group"] = "group"
     group: str = "Z71"
+    table: str | None = None
+    digest: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
     factors: Annotated[Whole, Field(ge=2)] = 2
     encoding: Literal["onehot", "summed", "template"] = "onehot"
     template: tuple[Real, ...] | None = None
     label_noise: Annotated[Real, Field(ge=0, lt=1)] = 0.0
     split: SplitSpec = SplitSpec(fraction=0.4)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named_by_its_file(cls, data: Any) -> Any:
+        if isinstance(data, dict) and isinstance(data.get("table"), str) and "group" not in data:
+            return {**data, "group": PurePath(data["table"]).stem or "table"}
+        return data
+
+    @model_validator(mode="after")
+    def _digest_of_a_table(self) -> "GroupTask":
+        if self.digest and self.table is None:
+            raise ValueError("digest belongs to table; a group with a name has none")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_absent_table(self, serialise: Any) -> dict[str, Any]:
+        # The digests of records that were stored before these fields existed must not change.
+        absent = ("table", "digest") if self.table is None else ()
+        return {name: value for name, value in serialise(self).items() if name not in absent}
 
 
 class ParityTask(_Task):
@@ -321,32 +330,6 @@ class ArraysTask(_Task):
 TaskSpec = Annotated[GroupTask | ParityTask | ArraysTask, Field(discriminator="kind")]
 
 
-class TwoLayerModel(Frozen):
-    """ŷ = σ(xW)V. `init` draws W and V; `scale` multiplies both."""
-
-    kind: Literal["two_layer"] = "two_layer"
-    width: Count = 2048
-    activation: str = "quadratic"
-    init: Literal["uniform_fan_in", "normal_fan_in", "normal"] = "uniform_fan_in"
-    scale: Positive = 1.0
-    bias: Flag = False
-
-
-class DeepModel(Frozen):
-    """A deep perceptron; with `residual`, hidden layers of equal width compute x ← σ(x + xL)."""
-
-    kind: Literal["deep"] = "deep"
-    widths: Annotated[tuple[Count, ...], Field(min_length=1)] = (512, 512)
-    activation: str = "relu"
-    init: Literal["uniform_fan_in", "normal_fan_in", "normal"] = "uniform_fan_in"
-    scale: Positive = 1.0
-    residual: Flag = False
-    bias: Flag = False
-
-
-ModelSpec = Annotated[TwoLayerModel | DeepModel, Field(discriminator="kind")]
-
-
 class RunSpec(Frozen):
     """The specification of one training run, repeatable bit for bit on one machine.
 
@@ -354,6 +337,11 @@ class RunSpec(Frozen):
 
     >>> RunSpec.model_validate({"task": {"group": "Z23"}}).task.kind
     'group'
+
+    `preset` names published settings, which the other fields change:
+
+    >>> RunSpec.model_validate({"preset": "nanda", "task": {"group": "Z59"}}).optimizer.weight_decay
+    1.0
     """
 
     name: str = ""
@@ -382,7 +370,7 @@ class RunSpec(Frozen):
     def _default_kinds(cls, data: Any) -> Any:
         if not isinstance(data, dict):
             return data
-        return {name: cls._with_kind(name, part) for name, part in data.items()}
+        return {name: cls._with_kind(name, part) for name, part in expand_preset(data, ALTERNATIVES).items()}
 
     @classmethod
     def _with_kind(cls, name: Any, part: Any) -> Any:

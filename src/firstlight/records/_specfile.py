@@ -13,7 +13,7 @@ from firstlight.records._explain import SpecError, explain, locate
 from firstlight.records._identity import changed_fields
 from firstlight.records._parsing import DEEPEST, parse_json, parse_toml, require_plain
 from firstlight.records._shorten import shorten
-from firstlight.records._spec import ALTERNATIVES, RunSpec
+from firstlight.records._spec import ALTERNATIVES, DEPENDENT, RunSpec
 
 B = TypeVar("B")
 
@@ -191,6 +191,8 @@ def _assign(values: Any, keys: Sequence[str], value: Any, chosen: Mapping[str, s
         for other in names if key in names else ():
             if other != key and f"{prefix}.{other}" not in chosen:
                 values.pop(other, None)
+    if key in DEPENDENT and f"{prefix}.{DEPENDENT[key]}" not in chosen:
+        values.pop(DEPENDENT[key], None)
     values[key] = value
 
 

@@ -5,5 +5,5 @@ from typing import Literal
 RunStatus = Literal["finished", "interrupted", "diverged", "failed"]
 """How a run ended."""
 
-ClaimVerdict = Literal["holds", "holds-as-corrected", "fails", "inconclusive"]
+ClaimVerdict = Literal["holds", "holds-as-corrected", "partial", "fails", "inconclusive"]
 """The result of checking a claim."""

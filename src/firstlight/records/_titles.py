@@ -2,7 +2,8 @@
 
 from pathlib import PurePath
 
-from firstlight.records._spec import ArraysTask, DeepModel, GroupTask, ParityTask, RunSpec
+from firstlight.records._models import DeepModel, EmbeddingModel, ModelSpec, TransformerModel
+from firstlight.records._spec import ArraysTask, GroupTask, ParityTask, RunSpec
 
 
 def task_title(task: GroupTask | ParityTask | ArraysTask) -> str:
@@ -26,7 +27,21 @@ def run_title(spec: RunSpec) -> str:
     """
     if spec.name:
         return spec.name
-    if isinstance(spec.model, DeepModel):
-        widths = ", ".join(map(str, spec.model.widths))
-        return f"{task_title(spec.task)}, {len(spec.model.widths) + 1} layers, widths {widths}"
-    return f"{task_title(spec.task)}, two layers, width {spec.model.width}"
+    return f"{task_title(spec.task)}, {model_title(spec.model)}"
+
+
+def model_title(model: ModelSpec) -> str:
+    """Return the model in a few words.
+
+    >>> model_title(TransformerModel()), model_title(EmbeddingModel(combine="sum"))
+    ('transformer of width 128, 4 heads, 512 hidden units', 'sum of embeddings of width 128, 512 hidden units')
+    """
+    if isinstance(model, DeepModel):
+        return f"{len(model.widths) + 1} layers, widths {', '.join(map(str, model.widths))}"
+    if isinstance(model, TransformerModel):
+        units = f"{model.mlp} hidden units" if model.mlp else "no MLP"
+        return f"transformer of width {model.width}, {model.heads} head{'s' * (model.heads > 1)}, {units}"
+    if isinstance(model, EmbeddingModel):
+        joined = "sum" if model.combine == "sum" else "concatenation"
+        return f"{joined} of embeddings of width {model.embedding}, {model.width} hidden units"
+    return f"two layers, width {model.width}"

@@ -8,21 +8,24 @@
 """
 
 from firstlight.runs._checkpoints import OVER, clear_checkpoints, saved_step
-from firstlight.runs._complete import complete, learning_curves
-from firstlight.runs._compute import RunOutcome, batch_key, batches, compute, failure
-from firstlight.runs._estimate import Estimate, estimate
-from firstlight.runs._lenses import lenses
+from firstlight.runs._complete import complete
+from firstlight.runs._compute import RunOutcome, batch_key, batches, compute, failure, train_apart
+from firstlight.runs._curves import learning_curves, overlaid_curves
+from firstlight.runs._estimate import Estimate, estimate, step_flops
+from firstlight.runs._lenses import THEORY_LENSES, lenses, with_lenses
 from firstlight.runs._limits import check_sizes, size
 from firstlight.runs._models import load_model
 from firstlight.runs._resolve import Resolved, check, resolve, snapshot_steps
 from firstlight.runs._run import keep, run, run_many, writing
-from firstlight.runs._summary import first_step, summarise
+from firstlight.runs._summary import advice, first_step, summarise
 
 __all__ = [
     "OVER",
+    "THEORY_LENSES",
     "Estimate",
     "Resolved",
     "RunOutcome",
+    "advice",
     "batch_key",
     "batches",
     "check",
@@ -37,12 +40,16 @@ __all__ = [
     "learning_curves",
     "lenses",
     "load_model",
+    "overlaid_curves",
     "resolve",
     "run",
     "run_many",
     "saved_step",
     "size",
     "snapshot_steps",
+    "step_flops",
     "summarise",
+    "train_apart",
+    "with_lenses",
     "writing",
 ]

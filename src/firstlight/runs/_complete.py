@@ -3,11 +3,10 @@
 from typing import Any
 
 from firstlight.flow import Lens
-from firstlight.records import FigureData, RunRecord, TheoryVerdict, figure, task_title
+from firstlight.records import FigureData, RunRecord, TheoryVerdict, figure
+from firstlight.runs._curves import learning_curves
 from firstlight.runs._lenses import lenses
-from firstlight.runs._summary import first_step, summarise
-
-_MARKS = (("memorised", "train"), ("generalised", "test"))
+from firstlight.runs._summary import summarise
 
 
 def complete(record: RunRecord) -> RunRecord:
@@ -28,26 +27,6 @@ def complete(record: RunRecord) -> RunRecord:
         verdicts += [verdict] if verdict else []
     values = {"summary": summary, "figures": tuple(figures), "verdicts": tuple(verdicts)}
     return RunRecord.model_validate({**dict(record), **values})
-
-
-def learning_curves(record: RunRecord) -> tuple[FigureData, ...]:
-    """Return accuracy (if targets are classes) and loss over the run, with the steps at which it learned marked."""
-    table, spec = record.table, record.spec
-    marks = {word: first_step(record, f"{half}_accuracy") for word, half in _MARKS}
-    curves = []
-    for y in (figure.Axis("accuracy"), figure.Axis("loss", scale="log")):
-        halves = [half for half in ("train", "test") if f"{half}_{y.label}" in table]
-        if halves:
-            curves.append(
-                figure.curves(
-                    [figure.Series(half, table.step, table[f"{half}_{y.label}"]) for half in halves],
-                    x=figure.time_axis(spec),
-                    y=y,
-                    title=f"{y.label.capitalize()}, {task_title(spec.task)}",
-                    vertical={word: step for word, step in marks.items() if step is not None},
-                )
-            )
-    return tuple(curves)
 
 
 def _learning_figure(record: RunRecord) -> tuple[FigureData, ...]:

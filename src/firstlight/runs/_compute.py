@@ -1,8 +1,11 @@
 """Training without a store: specs that share shapes are trained together by one compiled program."""
 
 import functools
+import hashlib
 import os
+import shutil
 import traceback
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -72,11 +75,15 @@ def compute(
     on_record: OnRecord | None = None,
     keep_weights: bool = True,
     allow_large: bool = False,
+    checkpoints: Path | None = None,
+    checkpoint_seconds: float = 30.0,
 ) -> list[RunOutcome]:
-    """Train every spec and return the outcomes in order; nothing is written to disk.
+    """Train every spec and return the outcomes in order; nothing but checkpoints is written to disk.
 
     A spec that cannot be trained gives a record of status `failed` with the traceback. So does a spec that does not
-    fit into memory, unless `allow_large`.
+    fit into memory, unless `allow_large`. With `checkpoints`, a folder, an interrupted or killed call continues where
+    it stopped if it is repeated with the same specs, and ends with the same numbers. The caller removes the folder
+    once the outcomes are stored.
 
     >>> spec = RunSpec.model_validate({"task": {"group": "Z5"}, "model": {"width": 8}, "steps": 5})
     >>> [outcome.record.status for outcome in compute([spec], progress="off")]
@@ -84,7 +91,12 @@ def compute(
     """
     specs = [pin_arrays(spec, data) for spec in specs]
     ready = functools.partial(resolve, data=data, allow_large=allow_large)
-    outcomes = in_batches(specs, functools.partial(train, progress=progress), ready, on_record=on_record)
+    trainer = (
+        functools.partial(_train_resumably, folder=checkpoints, seconds=checkpoint_seconds, progress=progress)
+        if checkpoints is not None
+        else functools.partial(train, progress=progress)
+    )
+    outcomes = in_batches(specs, trainer, ready, on_record=on_record)
     return outcomes if keep_weights else [RunOutcome(outcome.record) for outcome in outcomes]
 
 
@@ -147,6 +159,24 @@ def train(
     return outcomes_of(runs, trajectory)
 
 
+def _train_resumably(
+    runs: Sequence[Resolved], on_record: OnRecord | None, *, folder: Path, seconds: float, progress: ProgressOption
+) -> list[RunOutcome]:
+    """Train runs with their checkpoints in a subfolder named by their ids."""
+    own = folder / hashlib.sha256("\n".join(run.id for run in runs).encode()).hexdigest()[:32]
+    own.mkdir(parents=True, exist_ok=True)
+    options = {"checkpoint": own, "checkpoint_seconds": seconds, "progress": progress}
+    try:
+        outcomes = train(runs, on_record, resume=True, **options)
+    except flow.CheckpointError as error:
+        # Only time is lost: the runs repeat to the same bits.
+        warnings.warn(f"{error}. The runs start again from the beginning.", stacklevel=2)
+        shutil.rmtree(own, ignore_errors=True)
+        own.mkdir(parents=True)
+        outcomes = train(runs, on_record, **options)
+    return outcomes
+
+
 def _renumbered(on_record: OnRecord | None, places: Sequence[int]) -> OnRecord | None:
     return None if on_record is None else lambda lane, row: on_record(places[lane], row)
 
@@ -187,3 +217,41 @@ def _exported(model: Any) -> dict[str, np.ndarray]:
 def without_step(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return the observed values of a row."""
     return {name: value for name, value in row.items() if name != "step"}
+
+
+def train_apart(
+    run: Resolved,
+    folder: Path,
+    *,
+    on_record: Callable[[dict[str, Any]], None] | None = None,
+    checkpoint_seconds: float = 30.0,
+    resume: bool = True,
+    progress: ProgressOption = "off",
+) -> RunOutcome:
+    """Train one run for a store that another process writes; an interruption gives an `interrupted` outcome.
+
+    **Arguments:**
+
+    - `run`: the result of `resolve`.
+    - `folder`: the folder of the run's checkpoint.
+    - `on_record`: called with each row of observations, from the thread that trains.
+    - `checkpoint_seconds`: seconds between two checkpoints.
+    - `resume`: continue from the checkpoint in `folder`.
+    - `progress`: `"auto"`, `"off"`, or a callback.
+
+    >>> import tempfile
+    >>> spec = RunSpec.model_validate({"task": {"group": "Z5"}, "model": {"width": 8}, "steps": 5})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     train_apart(resolve(spec), Path(folder)).record.status
+    'finished'
+    """
+    callback = None if on_record is None else lambda _, row: on_record(row)
+    options: dict[str, Any] = {"checkpoint_seconds": checkpoint_seconds, "progress": progress}
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        return train([run], callback, checkpoint=folder, resume=resume, **options)[0]
+    except flow.CheckpointError:
+        # Only time is lost: the run repeats to the same bits.
+        return train([run], callback, checkpoint=folder, **options)[0]
+    except flow.TrainingInterrupted as stopped:
+        return outcomes_of([run], stopped.trajectory)[0]

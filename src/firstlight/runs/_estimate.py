@@ -17,7 +17,16 @@ import numpy as np
 from firstlight import groups, models, tasks
 from firstlight._threads import one_blas_thread
 from firstlight.flow.population import population_is_cheaper
-from firstlight.records import GroupTask, ParityTask, RunSpec, TwoLayerModel
+from firstlight.records import (
+    DeepModel,
+    EmbeddingModel,
+    GroupTask,
+    ModelSpec,
+    ParityTask,
+    RunSpec,
+    TransformerModel,
+    TwoLayerModel,
+)
 from firstlight.records._base import Frozen
 from firstlight.runs._arrays import array_shapes
 
@@ -45,6 +54,7 @@ class Estimate(Frozen):
 
     `memory` has the bytes of each part at the run's peak; `rows` and `numbers` what is recorded, how often and how
     many numbers each time; `disk` the bytes in the store at the end, and `checkpoint` those beside it meanwhile.
+    `seconds` includes `start`, the seconds to compile, which runs of one program share.
     """
 
     memory: dict[str, float]
@@ -53,6 +63,7 @@ class Estimate(Frozen):
     disk: float
     checkpoint: float
     seconds: float
+    start: float = 0.0
 
     @property
     def bytes(self) -> float:
@@ -72,6 +83,7 @@ class Sizes(NamedTuple):
     building: float
     layers: tuple[tuple[int, int], ...]
     weights: int
+    matrices: tuple[tuple[int, int], ...]
 
 
 def estimate(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> Estimate:
@@ -98,7 +110,20 @@ def estimate(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> Estim
         disk=table + figures + (1 + snapshots) * sizes.weights * _FLOAT,
         checkpoint=state + table + snapshots * sizes.weights * _FLOAT,
         seconds=_seconds(spec, sizes, rows),
+        start=_start(spec, sizes),
     )
+
+
+def step_flops(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> float:
+    """Return the floating-point operations of one training step: the matrix products, and the optimizer's update.
+
+    >>> adam, muon = (step_flops(RunSpec.model_validate({"optimizer": {"name": name}})) for name in ("adam", "muon"))
+    >>> muon > adam > 1e9
+    True
+    """
+    sizes = sizes_of(spec, data)
+    elementwise = (4.0 + 6.0 * _states(spec)) * sizes.weights
+    return _flops(spec, sizes, _batch(spec, sizes)) + _update_flops(spec, sizes) + elementwise
 
 
 def sizes_of(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> Sizes:
@@ -106,7 +131,7 @@ def sizes_of(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> Sizes
     task = spec.task
     gathered = isinstance(task, GroupTask)
     if isinstance(task, GroupTask):
-        order = groups.order_of(task.group)
+        order = groups.order_of_task(task, data)
         tuples = tasks.tuple_count(order, task.factors, task.group)
         dim, outputs, samples = (order if task.encoding == "summed" else task.factors * order), order, tuples
         targets = 8.0 * order if task.encoding == "template" else 8.0
@@ -119,11 +144,35 @@ def sizes_of(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> Sizes
         building = 3.0 * stored + 12.0 * samples * dim
     share = task.split.fraction
     train = min(task.split.count or 0, samples) if share is None else math.floor(share * samples * (1 + 1e-12))
-    hidden = (spec.model.width,) if isinstance(spec.model, TwoLayerModel) else spec.model.widths
-    ends = (dim, *hidden, outputs)
-    layers = tuple(itertools.pairwise(ends))
-    weights = sum(m * n + n * spec.model.bias for m, n in layers)
-    return Sizes(samples, train, samples - train, dim, outputs, gathered, building, layers, weights)
+    shapes = _shapes(spec.model, dim, outputs)
+    weights = sum(m * n for m, n in shapes.matrices) + shapes.biases
+    sizes = samples, train, samples - train, dim, outputs, gathered, building, shapes.layers, weights
+    return Sizes(*sizes, shapes.matrices)
+
+
+class _Shapes(NamedTuple):
+    """Shapes of the products with every row, shapes of all weight matrices, and the number of biases."""
+
+    layers: tuple[tuple[int, int], ...]
+    matrices: tuple[tuple[int, int], ...]
+    biases: int
+
+
+def _shapes(model: ModelSpec, dim: int, outputs: int) -> _Shapes:
+    factors = dim // max(outputs, 1)
+    if isinstance(model, TransformerModel):
+        d, K = model.width, model.mlp
+        after = (*(((d, K), (K, d)) if K else ()), (d, outputs))
+        tokens = ((outputs + 1, d), (factors + 1, d))
+        return _Shapes(((dim, d), (d, d), *after), (*tokens, *((d, d),) * 4, *after), (K + d) * bool(model.bias and K))
+    hidden = model.widths if isinstance(model, DeepModel) else (model.width,)
+    layers = tuple(itertools.pairwise((dim, *hidden, outputs)))
+    matrices = layers
+    if isinstance(model, EmbeddingModel):
+        e = model.embedding
+        rows = e * (factors if model.combine == "concat" else 1)
+        matrices = ((outputs if model.tied else dim, e), (rows, model.width), *layers[1:])
+    return _Shapes(layers, matrices, model.bias * sum(n for _, n in layers))
 
 
 def _states(spec: RunSpec) -> int:
@@ -137,7 +186,8 @@ def _batch(spec: RunSpec, sizes: Sizes) -> int:
 def _memory(spec: RunSpec, sizes: Sizes, rows: int, numbers: int, snapshots: int) -> dict[str, float]:
     batch, observed = _batch(spec, sizes), max(sizes.train, sizes.test)
     widths = [n for _, n in sizes.layers[:-1]]
-    alive = min(widths[0], _BLOCK) if isinstance(spec.model, TwoLayerModel) else sum(widths)
+    in_blocks = isinstance(spec.model, TwoLayerModel | EmbeddingModel)
+    alive = min(widths[0], _BLOCK) if in_blocks else sum(widths)
     # The drawn model, gradients and the blocks they are cut into; the state before, after and at the last record.
     copies = 5.0 + 3.0 * (1 + _states(spec))
     parts = {
@@ -165,10 +215,10 @@ def _flops(spec: RunSpec, sizes: Sizes, rows: int) -> float:
 
 
 def _update_flops(spec: RunSpec, sizes: Sizes) -> float:
-    """Of the matrix products of one update: Muon's Newton–Schulz steps X ↦ (a + bXXᵀ + c(XXᵀ)²)X on each layer."""
+    """Of the matrix products of one update: Muon's Newton–Schulz steps X ↦ (a + bXXᵀ + c(XXᵀ)²)X on each matrix."""
     if spec.optimizer.name != "muon":
         return 0.0
-    sides = [sorted(layer) for layer in sizes.layers]
+    sides = [sorted(matrix) for matrix in sizes.matrices]
     return sum(_NEWTON_SCHULZ * (4.0 * short**2 * long + 2.0 * short**3) for short, long in sides)
 
 
@@ -196,9 +246,12 @@ def _seconds(spec: RunSpec, sizes: Sizes, rows: int) -> float:
     observed = _flops(spec, sizes, sizes.samples) / (3 * rate) + _ROW_SECONDS
     looks = len(set(spec.lenses)) * 10 * step
     order = sizes.outputs if isinstance(spec.task, GroupTask) else 0
-    start = _COMPILE_SECONDS * (1 + len(set(spec.lenses))) + _LAYER_SECONDS * len(sizes.layers)
     build = order**2 * _ENTRY_SECONDS + sizes.building / _BANDWIDTH + 4 * sizes.weights * _FLOAT / _BANDWIDTH
-    return start + build + spec.steps * step + rows * (observed + looks)
+    return _start(spec, sizes) + build + spec.steps * step + rows * (observed + looks)
+
+
+def _start(spec: RunSpec, sizes: Sizes) -> float:
+    return _COMPILE_SECONDS * (1 + len(set(spec.lenses))) + _LAYER_SECONDS * len(sizes.layers)
 
 
 @functools.cache

@@ -1,11 +1,11 @@
-"""The lenses that a spec can name: those of every theory, and the built-in `norms`."""
+"""The lenses that a spec can name: those of every theory, of installed packs, and the built-in `norms`."""
 
 import functools
 import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from firstlight import flow
+from firstlight import _plugins, flow
 from firstlight._suggest import closest
 from firstlight.records import FigureData, RunRecord, RunSpec, SpecError, figure
 
@@ -15,8 +15,13 @@ _THEORIES: tuple[str, ...] = (
     "firstlight.theories.agf",
     "firstlight.theories.manifold",
     "firstlight.theories.fact",
+    "firstlight.theories.progress",
 )
 """Modules that export `LENSES`; each is imported when lenses are first asked for."""
+
+
+GROUP = "firstlight.lenses"
+"""Entry-point group under which another package registers a tuple of lenses."""
 
 
 def _norm_columns(record: RunRecord) -> dict[str, Any]:
@@ -53,6 +58,10 @@ def _collected() -> Mapping[str, flow.Lens]:
     collected = [NORMS]
     for module in _THEORIES:
         collected += importlib.import_module(module).LENSES
+    for name, more in _plugins.registered(GROUP):
+        if not all(isinstance(lens, flow.Lens) for lens in more):
+            raise ValueError(f"the entry point {name!r} of {GROUP} must be a tuple of flow.Lens; got {more!r}")
+        collected += more
     names = [lens.name for lens in collected]
     if len(set(names)) < len(names):
         raise ValueError(f"every lens needs a name of its own, got {sorted(names)}")
@@ -66,6 +75,21 @@ def lenses() -> dict[str, flow.Lens]:
     'Norms of the weights and of their updates'
     """
     return dict(_collected())
+
+
+THEORY_LENSES = ("li2", "cogo", "agf", "manifold", "fact")
+"""The lenses of the five papers."""
+
+
+def with_lenses(spec: RunSpec) -> RunSpec:
+    """Return the spec with the norms and the lenses of the five papers, as far as they apply to it.
+
+    >>> with_lenses(RunSpec()).lenses
+    ('norms', 'li2', 'cogo', 'agf', 'manifold', 'fact')
+    """
+    known = lenses()
+    names = tuple(name for name in ("norms", *THEORY_LENSES) if not known[name].reason_not_applicable(spec))
+    return spec.model_copy(update={"lenses": names})
 
 
 def select_lenses(spec: RunSpec) -> tuple[flow.Lens, ...]:

@@ -2,7 +2,7 @@
 
 import os
 
-from firstlight.records import ParityTask, RunSpec, SpecError, TwoLayerModel
+from firstlight.records import DeepModel, GroupTask, ParityTask, RunSpec, SpecError
 from firstlight.records._room import available_memory, free_disk
 from firstlight.runs._estimate import Estimate, estimate
 
@@ -67,7 +67,7 @@ def too_large(spec: RunSpec, expected: Estimate, memory: int | None, disk: int |
             f"{'lower recording.points' if spec.recording.points else 'raise recording.every, set recording.points'} "
             f"or lower steps; {_TRY}"
         )
-    if not isinstance(spec.model, TwoLayerModel) and len(spec.model.widths) > MOST_LAYERS:
+    if isinstance(spec.model, DeepModel) and len(spec.model.widths) > MOST_LAYERS:
         problems.append(f"model.widths: {len(spec.model.widths):,} layers, and at most {MOST_LAYERS:,} allowed; {_TRY}")
     if disk is not None and (needed := expected.disk + expected.checkpoint) > disk:
         fields = [*(["snapshots"] if spec.snapshots else []), _width(spec)]
@@ -115,6 +115,8 @@ def _smaller(spec: RunSpec, expected: Estimate) -> str:
 
 def _fields(spec: RunSpec) -> dict[str, tuple[str, ...]]:
     task = {"group": "task.group", "parity": "task.samples"}.get(spec.task.kind, "task.path")
+    if isinstance(spec.task, GroupTask) and spec.task.table is not None:
+        task = "task.table"
     data = ("task.dimension",) if isinstance(spec.task, ParityTask) else ()
     factors = ("task.factors",) if spec.task.kind == "group" and spec.task.factors > 2 else ()
     width = _width(spec)
@@ -130,4 +132,4 @@ def _fields(spec: RunSpec) -> dict[str, tuple[str, ...]]:
 
 
 def _width(spec: RunSpec) -> str:
-    return "model.width" if isinstance(spec.model, TwoLayerModel) else "model.widths"
+    return "model.widths" if isinstance(spec.model, DeepModel) else "model.width"

@@ -3,7 +3,7 @@
 import numpy as np
 
 from firstlight import models
-from firstlight.records import RunRecord, RunSpec, Store
+from firstlight.records import EmbeddingModel, GroupTask, RunRecord, RunSpec, Store, TransformerModel
 from firstlight.runs._resolve import build_model
 from firstlight.runs._run import StoreLike
 
@@ -30,15 +30,19 @@ def load_model(run: RunRecord | RunSpec | str, store: StoreLike, step: int | Non
             return load_model(run, opened, step)
     record = store.get_run(run.id if isinstance(run, RunRecord) else run)
     arrays = store.weights(record.id, "final" if step is None else f"step-{step}")
-    first, last = _ends(arrays)
-    model = build_model(record.spec.model, first.shape[0], last.shape[1], record.spec.seed)
+    inputs, outputs = _sizes(record.spec, arrays)
+    model = build_model(record.spec.model, inputs, outputs, record.spec.seed)
     return models.import_parameters(model, arrays)
 
 
-def _ends(arrays: dict[str, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the first and the last weight matrix."""
-    matrices = [array for array in arrays.values() if array.ndim == 2]
+def _sizes(spec: RunSpec, arrays: dict[str, np.ndarray]) -> tuple[int, int]:
+    """Return the input dimension and the number of outputs of stored weights."""
+    if isinstance(spec.model, TransformerModel | EmbeddingModel):
+        outputs = arrays["W_U" if isinstance(spec.model, TransformerModel) else "V"].shape[1]
+        summed = isinstance(spec.task, GroupTask) and spec.task.encoding == "summed"
+        factors = spec.task.factors if isinstance(spec.task, GroupTask) else 2
+        return (1 if summed else factors) * outputs, outputs
     if "V" in arrays:
-        return arrays["W"], arrays["V"]
-    layers = [arrays[f"weights.{i}"] for i in range(len(matrices))]
-    return layers[0], layers[-1]
+        return arrays["W"].shape[0], arrays["V"].shape[1]
+    matrices = [array for array in arrays.values() if array.ndim == 2]
+    return arrays["weights.0"].shape[0], arrays[f"weights.{len(matrices) - 1}"].shape[1]

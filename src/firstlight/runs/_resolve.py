@@ -14,17 +14,19 @@ import numpy as np
 from firstlight import flow, groups, models, tasks
 from firstlight.records import (
     ArraysTask,
+    DeepModel,
+    EmbeddingModel,
     GroupTask,
+    ModelSpec,
     ParityTask,
     RunSpec,
     SpecError,
-    TwoLayerModel,
+    TransformerModel,
     digest_arrays,
     pin_arrays,
     run_id,
 )
 from firstlight.records._identity import find_arrays, load_arrays
-from firstlight.records._spec import ModelSpec
 from firstlight.runs._lenses import observables, select_lenses
 from firstlight.runs._limits import check_sizes
 from firstlight.runs._names import check_layer_rates, check_stop
@@ -88,7 +90,7 @@ def resolve(
     >>> run.split, run.model.W.shape, run.snapshots
     (Split('Z5': 10 training rows, 15 test rows), (10, 8), (0, 500))
     """
-    check(spec)
+    check(spec, data)
     with _blame("task"):
         check_sizes(spec, data, allow_large=allow_large, store=store)
     spec = pin_arrays(spec, data)
@@ -104,8 +106,13 @@ def resolve(
     return run
 
 
-def check(spec: RunSpec) -> None:
+def check(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> None:
     """Refuse unknown names in a spec, without building anything large.
+
+    **Arguments:**
+
+    - `spec`: the spec.
+    - `data`: the folder of files that the spec names, as in `resolve`.
 
     >>> check(RunSpec.model_validate({"model": {"activation": "quadratc"}}))
     Traceback (most recent call last):
@@ -113,7 +120,13 @@ def check(spec: RunSpec) -> None:
       did you mean 'quadratic'? ...
     """
     problems: list[str] = []
-    for attempt in (_check_group, _check_activation, _check_rates, select_lenses):
+    try:
+        spec = _with_group(spec, data)
+        attempts = (_check_activation, _check_tokens, _check_rates, select_lenses)
+    except SpecError as error:  # lenses cannot be asked about a group that is not there
+        problems += error.problems
+        attempts = (_check_activation, _check_tokens, _check_rates)
+    for attempt in attempts:
         try:
             attempt(spec)
         except SpecError as error:
@@ -125,11 +138,17 @@ def check(spec: RunSpec) -> None:
 def build_model(spec: ModelSpec, inputs: int, outputs: int, seed: int) -> models.Model:
     """Return the network that a spec describes, with weights drawn by `seed`."""
     key = jax.random.key(seed)
-    shared: dict[str, Any] = spec.model_dump(include={"activation", "init", "scale", "bias"})
-    if isinstance(spec, TwoLayerModel):
-        return models.TwoLayer.init(key, inputs=inputs, width=spec.width, outputs=outputs, **shared)
-    shared["residual"] = spec.residual
-    return models.Deep.init(key, inputs=inputs, widths=spec.widths, outputs=outputs, **shared)
+    fields: dict[str, Any] = spec.model_dump(exclude={"kind"})
+    return _NETWORKS[spec.kind].init(key, inputs=inputs, outputs=outputs, **fields)
+
+
+_NETWORKS: dict[str, Any] = {
+    "two_layer": models.TwoLayer,
+    "deep": models.Deep,
+    "transformer": models.Transformer,
+    "embedding": models.EmbeddingMLP,
+}
+"""The class of each kind of model; the fields of the spec are the arguments of its `init`."""
 
 
 def snapshot_steps(spec: RunSpec) -> tuple[int, ...]:
@@ -157,10 +176,14 @@ def _blame(field: str) -> Iterator[None]:
         raise SpecError([f"{field}: {str(error) or 'there is not enough memory'}"]) from None
 
 
-def _check_group(spec: RunSpec) -> None:
+def _with_group(spec: RunSpec, data: str | os.PathLike[str] | None) -> RunSpec:
+    """Return the spec with its Cayley table pinned; a `SpecError` says which name is unknown or which law fails."""
     if isinstance(spec.task, GroupTask):
-        with _blame("task.group"):
-            groups.order_of(spec.task.group)
+        spec = pin_arrays(spec, data)
+        task: Any = spec.task
+        with _blame("task.group" if task.table is None else "task.table"):
+            groups.order_of_task(task, data)
+    return spec
 
 
 def _check_activation(spec: RunSpec) -> None:
@@ -168,13 +191,39 @@ def _check_activation(spec: RunSpec) -> None:
         models.activation(spec.model.activation)
 
 
+def _check_tokens(spec: RunSpec) -> None:
+    """Refuse a network that reads tokens for a task without tokens, or one that cannot see what it must learn."""
+    model, task = spec.model, spec.task
+    if not isinstance(model, TransformerModel | EmbeddingModel):
+        return
+    encodings = ("onehot",) if isinstance(model, TransformerModel) else ("onehot", "summed")
+    if not isinstance(task, GroupTask) or task.encoding not in encodings:
+        given = task.encoding if isinstance(task, GroupTask) else f"a task of kind {task.kind}"
+        needed = f'a task of kind "group" in {" or ".join(encodings)} encoding, one token per factor'
+        raise SpecError([f'model.kind: "{model.kind}" needs {needed}; got {given}'])
+    unordered = task.encoding == "summed" or (
+        isinstance(model, EmbeddingModel) and model.combine == "sum" and model.tied
+    )
+    with _blame("task.group"):
+        commutes = not unordered or groups.of_task(task).is_abelian
+    if task.encoding == "onehot" and not commutes:
+        raise SpecError(
+            [
+                f"model.tied: the sum of tied embeddings does not see the order of the factors, and {task.group} is "
+                'not Abelian; set model.tied = false or model.combine = "concat"'
+            ]
+        )
+
+
 def _check_rates(spec: RunSpec) -> None:
     if spec.optimizer.layer_rates:
         # The names of parameters do not depend on sizes or on σ, which may be the next mistake in the list.
         model = spec.model
-        small = {"width": 1} if isinstance(model, TwoLayerModel) else {"widths": (1,) * len(model.widths)}
+        small: dict[str, Any] = {"widths": (1,) * len(model.widths)} if isinstance(model, DeepModel) else {"width": 1}
+        small |= {"heads": 1, "mlp": min(model.mlp, 1)} if isinstance(model, TransformerModel) else {}
+        small |= {"embedding": 1} if isinstance(model, EmbeddingModel) else {}
         model = model.model_copy(update={**small, "activation": "linear"})
-        check_layer_rates(spec, build_model(model, inputs=1, outputs=1, seed=0))
+        check_layer_rates(spec, build_model(model, inputs=2, outputs=1, seed=0))
 
 
 @lru_cache(maxsize=32)
@@ -189,18 +238,19 @@ def _task(spec: RunSpec, data: str | os.PathLike[str] | None) -> tasks.Task:
     task = spec.task
     with _blame("task"):
         if isinstance(task, GroupTask):
-            return _group_task(task.model_dump_json(), spec.seed if task.label_noise else 0)
+            group = groups.of_task(task, data)
+            return _group_task(task.model_dump_json(), group, spec.seed if task.label_noise else 0)
         if isinstance(task, ParityTask):
             return tasks.sparse_parity(task.dimension, task.degree, task.samples, seed=spec.seed)
         return _arrays_task(task, data)
 
 
 @lru_cache(maxsize=8)
-def _group_task(spec: str, noise_seed: int) -> tasks.Task:
+def _group_task(spec: str, group: groups.Group, noise_seed: int) -> tasks.Task:
     # The seeds of a sweep share the table of all pairs, the most expensive part of a task.
     task = GroupTask.model_validate_json(spec)
     return tasks.group_task(
-        task.group,
+        group,
         factors=task.factors,
         encoding=task.encoding,
         template=task.template,

@@ -73,3 +73,25 @@ def _learned(record: RunRecord, values: Mapping[str, Any]) -> str:
         later = f", {_duration(wait, clock)} later" if wait > 0 else ""
         return f"{train}, generalised at {clock} {generalised}{later} ({test})"
     return f"{train} {'but' if memorised is not None else 'and'} did not generalise ({test})"
+
+
+def advice(record: RunRecord) -> str:
+    """Return what to try next if a run did not memorise or did not generalise; '' if it did both or has no classes.
+
+    >>> from firstlight.records import RunSpec, Table
+    >>> table = Table([0, 10], {"train_accuracy": [0.1, 0.2], "test_accuracy": [0.1, 0.2]})
+    >>> print(advice(RunRecord(spec=RunSpec(), status="finished", steps=10, table=table)))
+    It did not memorise: try more steps, a larger optimizer.learning_rate, a larger model.width.
+    """
+    summary = record.summary or summarise(record)
+    final = summary.get("final") or {}
+    if record.status != "finished" or "train_accuracy" not in final:
+        return ""
+    if summary["memorised_at"] is None and summary["generalised_at"] is None:
+        decay = record.spec.optimizer.weight_decay
+        less = f", a weight decay below {decay:g}" if decay > 0 else ""
+        return f"It did not memorise: try more steps, a larger optimizer.learning_rate, a larger model.width{less}."
+    if "test_accuracy" in final and summary["generalised_at"] is None:
+        some = "" if record.spec.optimizer.weight_decay > 0 else ", a positive optimizer.weight_decay"
+        return f"It did not generalise: try more steps, a larger task.split.fraction{some}."
+    return ""

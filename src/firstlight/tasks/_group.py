@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from numbers import Integral
+from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -21,7 +22,7 @@ MAX_FACTORS = 25  # 2^26 tuples exceed MAX_ROWS
 
 
 def group_task(
-    group: Group | str,
+    group: Group | str | Path | np.ndarray | Sequence,
     factors: int = 2,
     encoding: str = "onehot",
     template: Sequence | np.ndarray | None = None,
@@ -45,7 +46,8 @@ def group_task(
 
     **Arguments:**
 
-    - `group`: a group, or its name such as "Z71", "S4" or "Z5xZ6".
+    - `group`: a group, its name such as "Z71", "S4" or "Z5xZ6", its Cayley table (M, M), or a `.csv`, `.txt` or
+      `.npy` file with the table.
     - `factors`: k ≥ 2.
     - `encoding`: "onehot", "summed" or "template".
     - `template`: x (M,), for the template encoding.
@@ -62,7 +64,7 @@ def group_task(
     >>> group_task("Z3", encoding="template", template=[5.0, 1.0, 0.0]).inputs.dense()[1]
     array([5., 1., 0., 0., 5., 1.])
     """
-    group = groups.parse(group) if isinstance(group, str) else group
+    group = groups.as_group(group)  # type: ignore[arg-type]
     _check_options(group, factors, encoding, template, label_noise)
     elements = _tuples(group.order, factors)
     unordered = encoding == "summed" and group.is_abelian

@@ -57,7 +57,7 @@ class Contexts(NamedTuple):
 
 
 def in_context_regression(
-    covariance: Float[np.ndarray, "d d"], examples: int, sequences: int, seed: int = 0
+    covariance: Float[np.ndarray, "d d"], examples: int, sequences: int, seed: int | tuple[int, ...] = 0
 ) -> Contexts:
     """Return sequences of y_n = βᵀx_n with x ~ N(0, Σ) and a new β ~ N(0, I) in each (AGF, Section 4).
 

@@ -42,6 +42,11 @@ class Bar:
             self._console.print(text + left)
 
     @property
+    def remaining(self) -> float | None:
+        """Estimated seconds left, or None if unknown."""
+        return self._bar.tasks[0].time_remaining
+
+    @property
     def is_shown(self) -> bool:
         """Whether stderr is a terminal."""
         return self._console.is_terminal

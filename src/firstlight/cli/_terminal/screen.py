@@ -49,12 +49,12 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], wrap: Col
     """
     cells = [[_cell(value) for value in row] for row in rows]
     console = out()
-    if _least_width(columns, cells, wrap) > console.width:
+    if sum(_longest_words(columns, cells, wrap)) + _between(columns) > console.width:
         _print_stacked(columns, cells)
         return
     table = Table(box=None, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, no_wrap=column not in wrap)
+    for column, width in zip(columns, _widths(columns, cells, wrap, console.width), strict=True):
+        table.add_column(column, no_wrap=column not in wrap, width=width)
     for row in cells:
         table.add_row(*row)
     console.print(table)
@@ -114,14 +114,27 @@ def _cell(value: Any) -> Text:
     return value
 
 
-def _least_width(columns: Sequence[str], cells: Sequence[Sequence[Text]], wrap: Collection[str]) -> int:
-    """The width below which a word would be broken or a cell cut off."""
-    width = 0
+def _between(columns: Sequence[str]) -> int:
+    """The spaces between columns, two each."""
+    return 2 * (len(columns) - 1)
+
+
+def _widths(columns: Sequence[str], cells: Sequence[Sequence[Text]], wrap: Collection[str], screen: int) -> list[int]:
+    """The width of each column: its longest word, and a share of what is left in proportion to what it lacks."""
+    least, whole = _longest_words(columns, cells, wrap), _longest_words(columns, cells, ())
+    lacking = [most - width for most, width in zip(whole, least, strict=True)]
+    spare = min(screen - _between(columns) - sum(least), sum(lacking))
+    return [width + spare * lack // max(sum(lacking), 1) for width, lack in zip(least, lacking, strict=True)]
+
+
+def _longest_words(columns: Sequence[str], cells: Sequence[Sequence[Text]], wrap: Collection[str]) -> list[int]:
+    """The width of each column's longest word, or of its longest cell if the column may not fold."""
+    widths = []
     for place, column in enumerate(columns):
         texts = [column, *(row[place].plain for row in cells)]
         pieces = [piece for text in texts for piece in (text.split() if column in wrap else [text])]
-        width += max(map(cell_len, pieces), default=0) + 1
-    return width
+        widths.append(max(map(cell_len, pieces), default=0))
+    return widths
 
 
 def _print_stacked(columns: Sequence[str], cells: Sequence[Sequence[Text]]) -> None:

@@ -1,8 +1,13 @@
 """Output of `--dry-run` for runs and sweeps: the estimated cost, and their status in the store."""
 
+import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+from cyclopts import Parameter
+
+from firstlight.cli import _exits as exits
 from firstlight.cli._terminal import screen
 
 
@@ -52,13 +57,51 @@ def show_run(facts: dict[str, Any]) -> None:
     )
 
 
-def announce(expected: Any) -> None:
-    """Print the estimated cost of a sweep on stderr, before it starts."""
-    if expected.left:
-        screen.err().print(
-            f"{expected.left} of {expected.points} points to run, {_memory(expected)}, "
-            f"about {screen.duration(expected.seconds)}"
+@Parameter(name="*")
+@dataclass(frozen=True)
+class AskOptions:
+    """When a sweep asks before it starts."""
+
+    yes: Annotated[
+        bool, Parameter(name=["--yes", "-y"], negative="", help="Start an expensive sweep without asking.")
+    ] = False
+    ask_above: Annotated[float, Parameter(help="Core-hours above which a sweep asks before it starts.")] = 24.0
+    sample: Annotated[
+        bool | None,
+        Parameter(help="Measure the cost by short runs [default: if the sweep takes over two minutes of a core]."),
+    ] = None
+
+    def measured(self, default: bool | None) -> bool | None:
+        """Return whether to measure a sample: as given, else `default`."""
+        return default if self.sample is None else self.sample
+
+    def announce(self, expected: Any) -> None:
+        """Print the estimated cost of a sweep on stderr; ask if it is above the limit."""
+        if not expected.left:
+            return
+        screen.err().print(cost_line(expected))
+        if expected.core_hours <= self.ask_above or self.yes:
+            return
+        question = f"start a sweep of about {_hours(expected.core_hours)}?"
+        if sys.stdin.isatty() and input(f"{question} [y/N] ").strip().lower() in ("y", "yes"):
+            return
+        raise exits.UserError(
+            f"the sweep takes about {_hours(expected.core_hours)}, more than {self.ask_above:g} core-hours; nothing "
+            "was started. --yes starts it, --ask-above HOURS changes the limit"
         )
+
+
+def cost_line(expected: Any) -> str:
+    """Return the cost of a sweep in one line."""
+    from firstlight.runs import size
+
+    programs = f"{expected.programs:,} program{'s' * (expected.programs != 1)} to compile"
+    how = "measured" if expected.sampled else "from sizes"
+    took = "" if expected.workers is None else f", about {screen.duration(expected.seconds)}"
+    return (
+        f"{expected.left:,} of {expected.points:,} points to run, {programs}, about {_hours(expected.core_hours)} and "
+        f"{size(expected.disk)} ({how}), {_memory(expected)}{took}"
+    )
 
 
 def show_sweep(expected: Any) -> None:
@@ -66,15 +109,25 @@ def show_sweep(expected: Any) -> None:
     from firstlight.runs import size
 
     done = expected.points - expected.left
+    how = f"measured on {expected.sampled} of {expected.programs}" if expected.sampled else "to a factor of three"
+    on_one = "with one worker" if expected.workers is None else ""
     screen.print_table(
         ("estimate", "about", ""),
         [
             ("points", f"{expected.points:,}", f"{expected.left:,} to run, {done:,} in the store"),
+            ("programs", f"{expected.programs:,}", "to compile"),
             ("memory", size(expected.memory * (expected.workers or 1)), _memory(expected)),
             ("disk", size(expected.disk), ""),
-            ("time", screen.duration(expected.seconds), "to a factor of three"),
+            ("processor", _hours(expected.core_hours), how),
+            ("time", screen.duration(expected.seconds), on_one),
         ],
     )
+
+
+def _hours(hours: float) -> str:
+    if hours < 0.1:
+        return f"{hours * 3600:.0f} core-seconds"
+    return f"{hours:,.0f} core-hours" if hours >= 10 else f"{hours:.2g} core-hours"
 
 
 def _memory(expected: Any) -> str:

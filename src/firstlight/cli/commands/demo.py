@@ -28,22 +28,33 @@ def demo(
     quick: Annotated[bool, Parameter(negative="", help="A smaller network, in a few seconds.")] = False,
 ) -> int:
     """Watch a network memorise modular addition, stall, and suddenly generalise, in about 20 seconds."""
-    _require_writable(out)
+    require_writable(out)
     signals.resumes(lambda: _STOPPED)
     spec = demo_spec(seed, quick)
     screen.say(_opening(spec))
+    forecast = _forecast(spec)
     from firstlight.cli._terminal.live import Live
 
     with Live() as live:
         from firstlight import flow, runs
 
         try:
-            record = runs.run(with_lenses(spec), progress=live)
+            record = runs.run(runs.with_lenses(spec), progress=live)
         except flow.TrainingInterrupted:
             raise exits.Interrupted(_STOPPED) from None
     from firstlight import report
 
-    screen.say("\n".join(["", _closing(record), "", *(f"· {sentence}" for sentence in report.stories(record))]))
+    screen.say(
+        "\n".join(
+            [
+                "",
+                _closing(record),
+                _compared(forecast, record),
+                "",
+                *(f"· {sentence}" for sentence in report.stories(record)),
+            ]
+        )
+    )
     page = report.write(out, [record], title="firstlight demo")
     screen.say(f"\n{page} shows the figures; {screen.duration(record.seconds)} of training.")
     return exits.OK if record.status == "finished" else exits.DIFFERS
@@ -66,15 +77,7 @@ def demo_spec(seed: int = 0, quick: bool = False) -> Any:
     return apply_overrides(spec, _QUICK) if quick else spec
 
 
-def with_lenses(spec: Any) -> Any:
-    """The spec with every lens that applies to it."""
-    from firstlight import runs
-
-    names = tuple(name for name, lens in runs.lenses().items() if not lens.reason_not_applicable(spec))
-    return spec.model_copy(update={"lenses": names})
-
-
-def _require_writable(out: Path) -> None:
+def require_writable(out: Path) -> None:
     """Refuse a page that cannot be written, before the training."""
     if out.is_dir() or not out.absolute().parent.is_dir():
         problem = "is a folder" if out.is_dir() else f"cannot be written, there is no folder {out.absolute().parent}"
@@ -88,6 +91,26 @@ def _opening(spec: Any) -> str:
         f"A network of {spec.model.width} hidden units trains on {pairs} sums a + b mod {M}.\n"
         "It memorises these training pairs long before it generalises to the held-out pairs."
     )
+
+
+def _forecast(spec: Any) -> Any:
+    """Print and draw the forecast, before the run is trained."""
+    from firstlight import plots
+    from firstlight.cli.commands.predict import forecast_spec
+
+    forecast = forecast_spec(spec)
+    screen.say(f"Forecast before training: {forecast.story}\n")
+    screen.say(plots.terminal(forecast.figure_data(), width=72, height=10))
+    return forecast
+
+
+def _compared(forecast: Any, record: Any) -> str:
+    generalised = record.summary.get("generalised_at")
+    if generalised is None:
+        return f"The forecast was: generalises at epoch {forecast.generalises.words}."
+    low, high = forecast.generalises.low, forecast.generalises.high
+    inside = "within" if low <= generalised <= high else "outside"
+    return f"The forecast was epoch {forecast.generalises.words}; the run came {inside} its 80 % interval."
 
 
 def _closing(record: Any) -> str:

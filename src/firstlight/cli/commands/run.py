@@ -39,6 +39,7 @@ def run(
 ) -> int:
     """Train the run that a spec describes, or show the result if it is already in the store."""
     from firstlight.cli._terminal.progress import Bar, RunProgress
+    from firstlight.cli._terminal.scoreboard import print_scoreboard
     from firstlight.records import apply_overrides, load_spec
 
     chosen = [*(set_ or []), *([f"seed={seed}"] if seed is not None else [])]
@@ -67,6 +68,9 @@ def run(
         screen.print_json(summary(record))
     else:
         screen.say(record.summary.get("story") or record.message or record.status)
+        if advice := runs.advice(record):
+            screen.say(advice)
+        print_scoreboard(record)
         screen.say(f"run {record.id[:12]}, {record.status} after {screen.duration(record.seconds)}, in {where}")
     return exits.OK if record.status == "finished" else exits.DIFFERS
 
@@ -77,7 +81,7 @@ def _estimated(spec: Any, where: Path, data: Path | None, allow_large: bool, jso
     from firstlight.cli.commands._estimate import run_facts, show_run
     from firstlight.records import pin_arrays
 
-    runs.check(spec)
+    runs.check(spec, data)
     spec = pin_arrays(spec, data)
     facts = run_facts(spec, runs.estimate(spec, data), where)
     if json:

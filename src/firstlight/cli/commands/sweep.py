@@ -8,6 +8,8 @@ from cyclopts import Parameter
 from firstlight.cli import _exits as exits
 from firstlight.cli import _signals as signals
 from firstlight.cli._terminal import screen
+from firstlight.cli.commands._array import ArrayOptions, array_job
+from firstlight.cli.commands._estimate import AskOptions
 from firstlight.cli.commands._options import (
     AllowLargeOption,
     DataOption,
@@ -32,6 +34,15 @@ def sweep(
     cluster: Annotated[
         str | None, Parameter(help="Address of a Dask scheduler, such as tcp://10.0.0.1:8786, to run on instead.")
     ] = None,
+    wait_for_workers: Annotated[
+        float, Parameter(help="With --cluster: seconds without any worker after which to give up.")
+    ] = 60.0,
+    bundles: Annotated[
+        Path | None,
+        Parameter(help="Folder on a filesystem that all machines share, for results and checkpoints of the workers."),
+    ] = None,
+    array: ArrayOptions | None = None,
+    ask: AskOptions | None = None,
     store: StoreOption = None,
     wait: WaitOption = 0.0,
     force: Annotated[bool, Parameter(negative="", help="Train again even if the run is in the store.")] = False,
@@ -45,31 +56,20 @@ def sweep(
     json: JsonOption = False,
 ) -> int:
     """Train many runs: every combination of a grid and seeds. Runs that are already in the store are skipped."""
-    from firstlight.cli._terminal.progress import Bar, SweepBar
-    from firstlight.cli.commands._estimate import announce
-
+    array, ask = array or ArrayOptions(), ask or AskOptions()
     where, folder = store_path(store), data_path(data)
     options = {"jobs": jobs, "cluster": cluster, "force": force, "keep_weights": keep_weights}
     options |= {"data": folder, "allow_large": allow_large}
     if dry_run:
-        return _estimated(spec, set_ or [], where, json, options)
-    rest = "the same command trains all of them again (--force)" if force else "the same command does the rest"
-    signals.resumes(lambda: f"every point that has ended is in {where}; {rest}")
-    with Bar("points") as bar:
-        from firstlight.runs import writing
-        from firstlight.sweeps import ClusterError, SweepInterrupted, load_sweep, run_sweep
-
-        wanted = load_sweep(spec, set_ or [])
-        wanted.expand(folder, allow_large=allow_large)
-        try:
-            with writing(where, wait=wait) as opened:
-                result = run_sweep(wanted, opened, progress=SweepBar(bar), on_estimate=announce, **options)
-        except SweepInterrupted as stopped:
-            raise exits.Interrupted(
-                f"{stopped.done} of {stopped.total} points {'were trained and ' * force}are in {where}; {rest}"
-            ) from None
-        except ClusterError as error:
-            raise exits.UserError(f"--cluster: {error}") from error
+        return _estimated(spec, set_ or [], where, json, options | {"sample": ask.measured(default=True)})
+    if array.slurm:
+        plan = {"data": folder, "keep_weights": keep_weights, "allow_large": allow_large}
+        return array_job(spec, set_ or [], bundles, array, ask, plan)
+    if array.submit:
+        raise exits.UserError("--submit submits an array job; give --slurm too")
+    options |= {"bundles": bundles, "wait_for_workers": wait_for_workers, "sample": ask.measured(default=None)}
+    options |= {"on_estimate": ask.announce}
+    result = _run(spec, set_ or [], where, wait, options)
     if csv is not None:
         _write_csv(result.frame, csv)
     if json:
@@ -77,6 +77,30 @@ def sweep(
     else:
         _tell(result, where)
     return exits.OK if all(record and record.status == "finished" for record in result.records) else exits.DIFFERS
+
+
+def _run(spec: Path, overrides: list[str], where: Path, wait: float, options: dict[str, Any]) -> Any:
+    """Run a sweep with a bar; a signal or a cancellation ends it with one line."""
+    from firstlight.cli._terminal.progress import Bar, SweepBar
+
+    force = options["force"]
+    rest = "the same command trains all of them again (--force)" if force else "the same command does the rest"
+    signals.resumes(lambda: f"every point that has ended is in {where}; {rest}")
+    with Bar("points") as bar:
+        from firstlight.runs import writing
+        from firstlight.sweeps import ClusterError, SweepCancelled, SweepInterrupted, load_sweep, run_sweep
+
+        wanted = load_sweep(spec, overrides)
+        wanted.expand(options["data"], allow_large=options["allow_large"])
+        try:
+            with writing(where, wait=wait) as opened:
+                return run_sweep(wanted, opened, progress=SweepBar(bar), **options)
+        except SweepInterrupted as stopped:
+            cancelled = "cancelled from another terminal; " * isinstance(stopped, SweepCancelled)
+            done = f"{stopped.done} of {stopped.total} points {'were trained and ' * force}are in {where}"
+            raise exits.Interrupted(f"{cancelled}{done}; {rest}") from None
+        except ClusterError as error:
+            raise exits.UserError(f"--cluster: {error}") from error
 
 
 def _estimated(spec: Path, overrides: list[str], where: Path, json: bool, options: dict[str, Any]) -> int:

@@ -46,6 +46,14 @@ def listing(connection: sqlite3.Connection) -> list[tuple[str, str]]:
     return rows
 
 
+def digests(connection: sqlite3.Connection) -> dict[str, tuple[Any, str]]:
+    """Return status and digest of every run by id."""
+    rows = connection.execute("SELECT id, status, digest FROM runs").fetchall()
+    for row in rows:
+        require_types("runs", row, str, str, str)
+    return {id: (status, digest) for id, status, digest in rows}
+
+
 def insert(connection: sqlite3.Connection, record: RunRecord, *, in_progress: bool = False) -> None:
     """Write the record, replacing any earlier record of this run."""
     delete(connection, record.id)
@@ -53,6 +61,11 @@ def insert(connection: sqlite3.Connection, record: RunRecord, *, in_progress: bo
     row = (record.id, record.status, _text(record), data, record.digest, 0 if in_progress else None)
     connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?)", row)
     _link(connection, record)
+
+
+def stored_bytes(record: RunRecord) -> int:
+    """Return the bytes of a record in the database, without its weights."""
+    return len(_text(record).encode()) + len(pack({**record.table.arrays, **_figure_arrays(record)}))
 
 
 def update(connection: sqlite3.Connection, record: RunRecord) -> None:
@@ -115,6 +128,15 @@ def observations(connection: sqlite3.Connection, id: str) -> list[Row]:
     """Return the rows of a run in progress, in the order of steps."""
     query = "SELECT run, step, scalars, arrays, checksum FROM rows WHERE run = ? ORDER BY step"
     return [decode_row(row) for row in connection.execute(query, (id,))]
+
+
+def rows_from(connection: sqlite3.Connection, id: str, first: int) -> list[Row] | None:
+    """Return the rows of a run in progress from number `first` on, or None if the run has ended."""
+    observed = connection.execute("SELECT observed FROM runs WHERE id = ?", (id,)).fetchone()
+    if observed is None or observed[0] is None:
+        return None
+    query = "SELECT run, step, scalars, arrays, checksum FROM rows WHERE run = ? ORDER BY step LIMIT -1 OFFSET ?"
+    return [decode_row(row) for row in connection.execute(query, (id, first))]
 
 
 def decode_row(row: Sequence[Any]) -> Row:

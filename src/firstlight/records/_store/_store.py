@@ -2,7 +2,7 @@
 
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -95,14 +95,30 @@ class Store:
             if _runs.status(connection, record.id) == "finished" and not replace:
                 return _runs.load(connection, record.id)
             old = _runs.files(connection, record.id)
-            blobs = {name: self._blobs.put(pack(arrays)) for name, arrays in (weights or {}).items()}
-            digests = {name: blob.removesuffix(SAFETENSORS) for name, blob in blobs.items()}
-            self._require_files(record.weights, given=digests)
-            if digests:
-                record = RunRecord.model_validate({**dict(record), "weights": {**record.weights, **digests}})
+            record = self._with_files(record, weights or {})
             _runs.insert(connection, record)
         remove_unlinked(self._database, self._blobs, old)
         return record
+
+    def put_runs(self, runs: Iterable[tuple[RunRecord, Mapping[str, Mapping[str, np.ndarray]]]]) -> int:
+        """Write whole runs in one transaction, replacing stored ones; return their number.
+
+        All of them are stored or none. One transaction takes a hundredth of the time of one per run.
+        """
+        count, old = 0, set()
+        with self._writing() as connection:
+            for record, weights in runs:
+                self._require_closed(record.id)
+                old |= _runs.files(connection, record.id)
+                _runs.insert(connection, self._with_files(record, weights))
+                count += 1
+        remove_unlinked(self._database, self._blobs, old)
+        return count
+
+    def run_digests(self) -> dict[str, tuple[RunStatus, str]]:
+        """Return status and digest of every run's record by id, without reading the records."""
+        with self._database.read() as connection:
+            return _runs.digests(connection)
 
     def open_run(self, spec: RunSpec, *, restart: bool = False, rows: Sequence[Row] = ()) -> RunHandle:
         """Begin a run; it replaces a stored run that is not `finished`, or any stored run with `restart`.
@@ -138,6 +154,18 @@ class Store:
         id = run_id(run) if isinstance(run, RunSpec) else run
         with self._database.read() as connection:
             return _runs.status(connection, id)  # type: ignore[return-value]
+
+    def rows_from(self, run: str | RunSpec, first: int = 0) -> list[Row]:
+        """Return the rows of a run from number `first` on, in the order of steps; rows are numbered from 0.
+
+        Reading the last rows of a run in progress does not read the others.
+        """
+        if first < 0:
+            raise ValueError(f"first must be at least 0; got {first}")
+        with self._database.read() as connection:
+            id = self._id(connection, run)
+            rows = _runs.rows_from(connection, id, first)
+            return [*_runs.load(connection, id).table.rows()[first:]] if rows is None else rows
 
     def run_ids(self, status: RunStatus | None = None) -> list[str]:
         """Return the ids of all runs, or of the runs with a status, in the order of writing."""
@@ -307,6 +335,15 @@ class Store:
     def _require_closed(self, id: str) -> None:
         if id in self._handles and self._handles[id].is_open:
             raise StoreError(f"run {id[:12]} is open in this process; finish it first.")
+
+    def _with_files(self, record: RunRecord, weights: Mapping[str, Mapping[str, np.ndarray]]) -> RunRecord:
+        """Write the weights of a run as files; return the record that names them."""
+        blobs = {name: self._blobs.put(pack(arrays)) for name, arrays in weights.items()}
+        digests = {name: blob.removesuffix(SAFETENSORS) for name, blob in blobs.items()}
+        self._require_files(record.weights, given=digests)
+        if not digests:
+            return record
+        return RunRecord.model_validate({**dict(record), "weights": {**record.weights, **digests}})
 
     def _require_files(self, weights: Mapping[str, str], given: Mapping[str, str]) -> None:
         for name in weights.keys() - given.keys():
