@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -47,6 +49,32 @@ class RunningLab:
     @property
     def recorder(self):
         return json.loads((self.folder / "store.sqlite.recorder.json").read_text())["pid"]
+
+    def stop_jobs(self, seconds=120.0):
+        """Stop every job, so that what a failed test leaves behind does not keep the worker from the next test."""
+        if self.process.poll() is not None:
+            self.start()
+        end = time.monotonic() + seconds
+        while active := [job for job in self.jobs() if job["state"] in ("queued", "running", "paused")]:
+            assert time.monotonic() < end, f"jobs did not stop in {seconds} s: {active}"
+            for job in active:
+                self.ask("/api/jobs", {"id": job["id"], "action": "stop"})
+            time.sleep(0.2)
+
+    def jobs(self):
+        """Return the jobs as a tab sees them: the first event of its stream."""
+        with urllib.request.urlopen(f"{self.url}/events", timeout=30) as stream:
+            for line in stream:
+                if line.startswith(b"data: "):
+                    return json.loads(line[6:])
+
+    def ask(self, path, body):
+        with urllib.request.urlopen(f"{self.url}/token", timeout=30) as answer:
+            token = answer.read().decode()
+        headers = {"content-type": "application/json", "origin": self.url, "x-firstlight-token": token}
+        request = urllib.request.Request(f"{self.url}{path}", json.dumps(body).encode(), headers)
+        with contextlib.suppress(urllib.error.HTTPError):  # a job that ended in between
+            urllib.request.urlopen(request, timeout=30).close()
 
     def kill(self):
         self.process.kill()
@@ -190,12 +218,13 @@ def only_driver(drivers):
 
 
 @pytest.fixture
-def page(only_driver):
+def page(lab, only_driver):
     """A page whose every request must stay on loopback, and whose console must stay free of errors."""
     page = Page(only_driver)
     page.addresses(), page.errors()
     page.look()
     yield page
+    lab.stop_jobs()
     outside = [a for a in page.addresses() if not is_inside(a)]
     assert not outside, f"requests left loopback: {outside}"
 

@@ -60,8 +60,7 @@ def test_pause_holds_resume_goes_on_stop_can_be_resumed(places, connect):
         id = await submit(client, spec(80))
         await until(lambda: client.jobs[id]["done"] >= 5)
         await client.control(id, "pause")
-        assert client.jobs[id]["state"] == "paused"
-        await asyncio.sleep(0.3)
+        await until(lambda: client.jobs[id]["state"] == "paused")
         held = client.jobs[id]["done"]
         await asyncio.sleep(0.3)
         assert client.jobs[id]["done"] == held

@@ -56,7 +56,7 @@ class News:
 async def stream(client: Client, reading: Reading, news: News, run: str, first: int) -> AsyncIterator[str]:
     """Yield the events of a tab that shows `run`, or no run if ''; rows begin at number `first`."""
     changed = news.subscribe()
-    sent_jobs: dict[str, Any] = {}
+    sent_jobs: dict[str, Any] | None = None  # a new tab hears of the jobs first, also when there are none
     next_row, status = first, None
     yield "retry: 500\n\n"
     try:

@@ -116,6 +116,8 @@ class Recorder:
         elif event == "notes":
             job = self._queue.jobs[self._current]
             self._changed(self._queue.change(self._current, notes={**job.notes, **message["notes"]}))
+        elif event == "state":
+            self._changed(self._queue.change(self._current, state=message["state"], message=""))
         elif event == "progress":
             values = {name: message[name] for name in ("done", "total", "message")}
             self._changed(self._queue.change(self._current, **values))
@@ -191,8 +193,8 @@ class Recorder:
             raise LabError("no such job waits or runs; it may have been removed in another tab")
         if job.id == self._current:
             self._trainer.send({"do": action})
-            if action in ("pause", "resume"):
-                job = self._queue.change(job.id, state="paused" if action == "pause" else "running")
+            if action == "pause" and job.state == "running":
+                job = self._queue.change(job.id, message="pauses after the next row")
         elif action == "stop" and job.state == "queued":
             job = self._queue.change(job.id, state="stopped", message="stopped before it began")
         elif action == "resume" and job.state in ("stopped", "failed"):

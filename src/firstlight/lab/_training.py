@@ -73,7 +73,9 @@ class _Rows:
         values = {name: value for name, value in row.items() if name != "step"}
         with self._lock:
             self._unsent.append((int(row["step"]), values))
-        self._control.hold()
+        if self._control.paused.is_set():
+            self._flush()  # the last row goes out before the pause is reported
+            self._control.hold()
 
     def close(self) -> None:
         """Send what is left."""
@@ -93,7 +95,10 @@ class _Rows:
 
     def _flush(self) -> None:
         with self._lock:
-            rows, self._unsent = self._unsent, []
+            self._send_rows()
+
+    def _send_rows(self) -> None:
+        rows, self._unsent = self._unsent, []
         if not rows:
             return
         self._rows += [(step, _scalars(values)) for step, values in rows]

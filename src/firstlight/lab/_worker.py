@@ -42,7 +42,8 @@ class Channel:
 class Control:
     """What the recorder asks of the job in progress: pause it, resume it, stop it."""
 
-    def __init__(self) -> None:
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
         self.paused, self.stopping = threading.Event(), threading.Event()
 
     def obey(self, action: str) -> None:
@@ -56,9 +57,13 @@ class Control:
             interrupts.note(signal.SIGINT)
 
     def hold(self) -> None:
-        """Wait while the job is paused."""
+        """Wait while the job is paused, and report the beginning and the end of the pause."""
+        if not self.paused.is_set():
+            return
+        self._channel.send({"event": "state", "state": "paused"})
         while self.paused.is_set() and not self.stopping.is_set():
             time.sleep(0.05)
+        self._channel.send({"event": "state", "state": "running"})
 
     def reset(self) -> None:
         """Forget the requests of the last job."""
@@ -79,7 +84,8 @@ def main(duties: Any = None) -> None:
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    channel, control, work = Channel(out), Control(), SimpleQueue()
+    channel, work = Channel(out), SimpleQueue()
+    control = Control(channel)
 
     def listen() -> None:
         while (frame := read_frame_from(sys.stdin.buffer)) is not None:

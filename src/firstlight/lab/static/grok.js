@@ -215,7 +215,7 @@ function showJob(job, status) {
   bar.hidden = !job || !["running", "paused", "queued"].includes(current);
   if (job) {
     $("#progress").value = job.total ? job.done / job.total : 0;
-    $("#progress-text").textContent = current === "queued" ? "waiting for the worker" : `epoch ${Math.round(job.done)} of ${Math.round(job.total || 0)}`;
+    $("#progress-text").textContent = current === "queued" ? "waiting for the worker" : `epoch ${Math.round(job.done)} of ${Math.round(job.total || 0)}${job.message ? `, ${job.message}` : ""}`;
   }
 }
 
