@@ -117,6 +117,22 @@ def test_batches_of_a_language_model_count_by_their_labels():
             np.testing.assert_allclose(split[layer.name].matrices[name], layer.matrices[name], atol=1e-12)
 
 
+@pytest.mark.parametrize("weights", [None, torch.tensor([1.0, 3.0, 0.5])], ids=["plain", "weighted"])
+def test_ignored_and_weighted_targets_count_as_the_loss_counts_them(weights):
+    torch.manual_seed(3)
+    model = network().double()
+    loss = nn.CrossEntropyLoss(weight=None if weights is None else weights.double(), ignore_index=-7)
+    x, y = torch.randn(12, 4, dtype=torch.float64), torch.randint(3, (12,))
+    y[torch.tensor([0, 1, 2, 9])] = -7
+    parts = [(x[:4], y[:4]), (x[4:], y[4:]), (x[:3], y[:3])]  # no target of the last part counts
+    whole, split = (probes.probe(model, data, loss, 0.1, keep_matrices=True) for data in ([(x, y)], parts))
+    for layer in whole.layers:
+        for name in ("FACT", "eNFA"):
+            wanted = layer.matrices[name]
+            atol = rounding(np.abs(wanted).max(), terms=12)
+            np.testing.assert_allclose(split[layer.name].matrices[name], wanted, atol=atol)
+
+
 def test_untrained_networks_are_undecided_and_a_known_start_decides():
     for seed in range(5):
         torch.manual_seed(seed)

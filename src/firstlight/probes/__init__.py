@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from firstlight.probes._checkpoints._history import CheckpointHistory
     from firstlight.probes._checkpoints._microscope import probe_checkpoints
-    from firstlight.probes._feature_probe import FeatureProbe, probe
+    from firstlight.probes._feature_probe import FeatureProbe
     from firstlight.probes._integrations import huggingface_callback, lightning_callback
+    from firstlight.probes._probe import probe
     from firstlight.probes._result import LayerReport, ProbeResult
     from firstlight.probes._verdict import Verdict, judge
     from firstlight.probes._watch import Watch
@@ -34,7 +35,7 @@ _HOME = {
     "huggingface_callback": "_integrations",
     "judge": "_verdict",
     "lightning_callback": "_integrations",
-    "probe": "_feature_probe",
+    "probe": "_probe",
     "probe_checkpoints": "_checkpoints._microscope",
 }
 

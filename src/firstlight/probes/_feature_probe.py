@@ -4,9 +4,9 @@ import contextlib
 import functools
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal, TypedDict, Unpack
+from typing import Any, Literal, TypedDict
 
 import pandas as pd
 import torch
@@ -15,12 +15,18 @@ from firstlight.probes._accumulate import Accumulator, Batch, LayerMoments, Redu
 from firstlight.probes._assess import Known, assess
 from firstlight.probes._compare import ALIGNMENTS
 from firstlight.probes._decay import decays, plain_optimizer, step_direction
-from firstlight.probes._guards import label_weight, reading, require_loss, require_reduction, same_random_states, taken
+from firstlight.probes._guards import (
+    label_weight,
+    require_loss,
+    require_reduction,
+    same_random_states,
+    taken,
+    target_weight,
+)
 from firstlight.probes._layers import View
 from firstlight.probes._path import Path, drift
 from firstlight.probes._result import ProbeResult
 from firstlight.probes._samples import tensors
-from firstlight.probes._start import at_start, distances, with_start
 
 SMALL = 512
 """Matrices up to this size are decomposed on one thread."""
@@ -180,7 +186,7 @@ class FeatureProbe:
         """Add a batch: its inputs (a tensor, a tuple of arguments or a dict of keywords) and targets."""
         with self._untouched(), torch.inference_mode(False), torch.enable_grad():
             versions = {name: p._version for name, p in self.model.named_parameters()}
-            inputs, targets = _mapped(_tracked, inputs), _mapped(_tracked, targets)
+            inputs, targets = mapped(_tracked, inputs), mapped(_tracked, targets)
             output = self._call(inputs)
             outputs, loss = self._loss(output, targets)
             for name, parameter in self.model.named_parameters():
@@ -193,8 +199,13 @@ class FeatureProbe:
                 if self.loss_fn is not None:
                     require_reduction(self.loss_fn, output, targets, float(loss.detach()), self.reduction)
                 self._first = inputs
-            if weight is None and self.loss_fn is None and self.reduction == "mean" and isinstance(inputs, Mapping):
-                weight = label_weight(outputs, inputs.get("labels"), float(loss.detach()))
+            if weight is None and self.reduction == "mean":
+                if self.loss_fn is not None:
+                    weight = target_weight(self.loss_fn, targets)
+                elif isinstance(inputs, Mapping):
+                    weight = label_weight(outputs, inputs.get("labels"), float(loss.detach()))
+            if weight == 0:
+                return  # no target of the batch counts, and its mean is 0/0
             rerun = None if self.training else functools.partial(self._rerun, inputs, outputs.detach())
             self._sums.add(Batch(outputs, loss, inputs, targets, rerun), weight)
 
@@ -396,76 +407,13 @@ def _threads(widest: int) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-def probe(
-    model: torch.nn.Module,
-    batches: Iterable[Any],
-    loss_fn: LossFunction | None = None,
-    weight_decay: float | Mapping[str, float] | None = None,
-    *,
-    optimizer: torch.optim.Optimizer | None = None,
-    known: Mapping[str, Any] | None = None,
-    start: Mapping[str, torch.Tensor] | torch.nn.Module | None = None,
-    **options: Unpack[ProbeOptions],
-) -> ProbeResult:
-    """Probe a model over a `DataLoader` or any iterable of batches.
-
-    **Arguments:**
-
-    - `model`: any `torch.nn.Module`.
-    - `batches`: pairs (inputs, targets), or dicts of keywords for the model.
-    - `loss_fn`: as in `FeatureProbe`.
-    - `weight_decay`: as in `FeatureProbe`.
-    - `optimizer`: as in `FeatureProbe`.
-    - `known`: arguments of `FeatureProbe.result`, such as budgets.
-    - `start`: the model or its state dict at initialisation. It is probed on the same batches, so that each layer can
-      be compared with what it was, and tells how far the weights have moved.
-    - `options`: other arguments of `FeatureProbe`.
-
-    >>> import torch
-    >>> model = torch.nn.Linear(2, 1, bias=False)
-    >>> result = probe(model, [(torch.eye(2), torch.ones(2, 1))], torch.nn.MSELoss(), weight_decay=0.1)
-    >>> result["weight"].inputs, result["weight"].outputs
-    (2, 1)
-    """
-    options.setdefault("expected", len(batches) if isinstance(batches, Sized) else None)
-    first = None if start is None else at_start(model, start)
-    known = dict(known or {})
-    if first is not None:
-        known.setdefault("moved", distances(unwrapped(model), first))
-    feature_probe = FeatureProbe(model, loss_fn, weight_decay, optimizer=optimizer, **options)
-    _feed(feature_probe, batches)
-    result = feature_probe.result(**known)
-    if first is None:
-        return result
-    decays = {name: feature_probe.decays[id(p)].value for name, p in unwrapped(model).named_parameters()}
-    before = FeatureProbe(first, loss_fn, decays, **options)
-    _feed(before, batches)
-    return with_start(result, before.result())
-
-
-def _feed(feature_probe: FeatureProbe, batches: Iterable[Any]) -> None:
-    device = next((p.device for p in feature_probe.model.parameters()), torch.device("cpu"))
-    with reading(batches):
-        for batch in batches:
-            batch = _mapped(lambda tensor: tensor.to(device), batch)
-            if isinstance(batch, Mapping):
-                feature_probe.step(batch)
-            elif isinstance(batch, tuple | list) and len(batch) == 2:
-                feature_probe.step(batch[0], batch[1])
-            else:
-                raise ValueError(
-                    f"a batch must be a pair (inputs, targets) or a dict of keywords, got {type(batch).__name__}; loop "
-                    "over the loader yourself and call FeatureProbe.step"
-                )
-
-
-def _mapped(change: Callable[[torch.Tensor], torch.Tensor], batch: Any) -> Any:
+def mapped(change: Callable[[torch.Tensor], torch.Tensor], batch: Any) -> Any:
     """Apply a function to every tensor in a batch, and keep the structure of the batch."""
     if isinstance(batch, torch.Tensor):
         return change(batch)
     if isinstance(batch, Mapping):
-        return {key: _mapped(change, value) for key, value in batch.items()}
-    return type(batch)(_mapped(change, item) for item in batch) if type(batch) in (tuple, list) else batch
+        return {key: mapped(change, value) for key, value in batch.items()}
+    return type(batch)(mapped(change, item) for item in batch) if type(batch) in (tuple, list) else batch
 
 
 def _tracked(tensor: torch.Tensor) -> torch.Tensor:

@@ -61,6 +61,18 @@ def _by_halves(loss_fn: Callable[[Any, Any], torch.Tensor], outputs: Any, target
     return None if near_total == near_mean else SUMS if near_total else MEANS
 
 
+def target_weight(loss_fn: Any, targets: Any) -> float | None:
+    """Return the sum of weights by which a mean cross-entropy divides; None for another loss or other targets.
+
+    A target equal to `ignore_index` counts nothing, and any other target counts the weight of its class.
+    """
+    kinds = (torch.nn.CrossEntropyLoss, torch.nn.NLLLoss)
+    if not isinstance(loss_fn, kinds) or not isinstance(targets, torch.Tensor) or targets.is_floating_point():
+        return None
+    counted = targets[targets != loss_fn.ignore_index]
+    return float(counted.numel() if loss_fn.weight is None else loss_fn.weight[counted].sum())
+
+
 def label_weight(logits: torch.Tensor, labels: Any, loss: float) -> float | None:
     """Return the number of labels that a mean cross-entropy averages over; None if the loss is another one.
 

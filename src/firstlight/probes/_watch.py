@@ -11,8 +11,9 @@ import pandas as pd
 import torch
 
 from firstlight.probes._decay import decay_from_group, plain_optimizer, step_direction
-from firstlight.probes._feature_probe import DECOUPLED, LossFunction, ProbeOptions, probe, unwrapped
+from firstlight.probes._feature_probe import DECOUPLED, LossFunction, ProbeOptions, unwrapped
 from firstlight.probes._path import Path
+from firstlight.probes._probe import probe
 from firstlight.probes._result import SHOWN, ProbeResult
 from firstlight.records import FigureData, figure
 

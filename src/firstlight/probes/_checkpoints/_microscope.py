@@ -19,8 +19,9 @@ from firstlight.probes._checkpoints._loss_key import loss_key
 from firstlight.probes._checkpoints._moves import LearningRate, Moves
 from firstlight.probes._checkpoints._weights import CheckpointError, Tensors, digest, load_into, metadata_of, read
 from firstlight.probes._decay import Decay, decays
-from firstlight.probes._feature_probe import DECOUPLED, LossFunction, ProbeOptions, probe, unwrapped
+from firstlight.probes._feature_probe import DECOUPLED, LossFunction, ProbeOptions, unwrapped
 from firstlight.probes._guards import reading, require_loss
+from firstlight.probes._probe import probe
 from firstlight.probes._result import ProbeResult
 from firstlight.probes._samples import tensors as tensors_of
 from firstlight.records import FileError, canonical_json

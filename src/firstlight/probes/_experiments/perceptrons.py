@@ -21,7 +21,7 @@ from torch import nn
 from firstlight import _interrupts as interrupts
 from firstlight._files import write_atomically
 from firstlight.probes._experiments.images import Images
-from firstlight.probes._feature_probe import probe
+from firstlight.probes._probe import probe
 
 EVERY = 60.0
 """Seconds between checkpoints."""
