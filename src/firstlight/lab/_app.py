@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from firstlight.lab import _court as court
 from firstlight.lab import _grok as grok
+from firstlight.lab import _theatre as theatre
 from firstlight.lab._client import Client
 from firstlight.lab._errors import LabError
 from firstlight.lab._form import FormError
@@ -32,7 +33,10 @@ def application(client: Client, reading: Reading, token: str) -> Any:
             Route("/", lambda request: RedirectResponse("/grok", 307)),
             Route("/token", lambda request: PlainTextResponse(token)),
             Route("/static/{name:path}", static),
-            *(Route(path, _safe(call), methods=["GET"]) for path, call in (grok.PAGES | court.PAGES).items()),
+            *(
+                Route(path, _safe(call), methods=["GET"])
+                for path, call in (grok.PAGES | theatre.PAGES | court.PAGES).items()
+            ),
             *(Route(path, _safe(call), methods=["POST"]) for path, call in (grok.CHANGES | court.CHANGES).items()),
         ],
         exception_handlers={HTTPException: _said, 404: _said},
