@@ -28,6 +28,7 @@ from firstlight.records import StoreError
 
 def application(client: Client, reading: Reading, token: str) -> Any:
     """Return the ASGI application, guarded."""
+    pages = grok.PAGES | theatre.PAGES | court.PAGES
     app = Starlette(
         routes=[
             Route("/", lambda request: RedirectResponse("/grok", 307)),

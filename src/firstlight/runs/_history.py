@@ -111,11 +111,11 @@ def feature_history(
     spec = record.spec
     if not isinstance(spec.task, GroupTask) or spec.task.encoding != "onehot":
         raise StoreError(
-            "the features of a run are read by the irreps of a group, on one-hot inputs; choose such a run"
+            "features are read by the irreps of a group, on one-hot inputs; choose a run on such a task"
         )
     if "final" not in record.weights:
         raise StoreError(
-            f"run {record.id[:12]} stored no weights: it is {record.status}, and only ended runs have them"
+            f"run {record.id[:12]} is {record.status} and has no weights; they are stored when a run ends"
         )
     steps, networks = _networks(record, store)
     group = groups.of_task(spec.task, data)
