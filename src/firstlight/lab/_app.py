@@ -34,10 +34,7 @@ def application(client: Client, reading: Reading, token: str) -> Any:
             Route("/", lambda request: RedirectResponse("/grok", 307)),
             Route("/token", lambda request: PlainTextResponse(token)),
             Route("/static/{name:path}", static),
-            *(
-                Route(path, _safe(call), methods=["GET"])
-                for path, call in (grok.PAGES | theatre.PAGES | court.PAGES).items()
-            ),
+            *(Route(path, _safe(call), methods=["GET"]) for path, call in pages.items()),
             *(Route(path, _safe(call), methods=["POST"]) for path, call in (grok.CHANGES | court.CHANGES).items()),
         ],
         exception_handlers={HTTPException: _said, 404: _said},

@@ -110,13 +110,9 @@ def feature_history(
     record = store.get_run(run.id if isinstance(run, RunRecord) else run)
     spec = record.spec
     if not isinstance(spec.task, GroupTask) or spec.task.encoding != "onehot":
-        raise StoreError(
-            "features are read by the irreps of a group, on one-hot inputs; choose a run on such a task"
-        )
+        raise StoreError("features are read by the irreps of a group, on one-hot inputs; choose a run on such a task")
     if "final" not in record.weights:
-        raise StoreError(
-            f"run {record.id[:12]} is {record.status} and has no weights; they are stored when a run ends"
-        )
+        raise StoreError(f"run {record.id[:12]} is {record.status} and has no weights; they are stored when a run ends")
     steps, networks = _networks(record, store)
     group = groups.of_task(spec.task, data)
     column, weights, energy, reason = _reading(spec, group, networks[-1])
