@@ -16,6 +16,7 @@ from firstlight.lab import _court as court
 from firstlight.lab import _grok as grok
 from firstlight.lab import _theatre as theatre
 from firstlight.lab._client import Client
+from firstlight.lab._curves import Curves
 from firstlight.lab._errors import LabError
 from firstlight.lab._form import FormError
 from firstlight.lab._live import News
@@ -39,7 +40,7 @@ def application(client: Client, reading: Reading, token: str) -> Any:
         ],
         exception_handlers={HTTPException: _said, 404: _said},
     )
-    app.state.lab = Lab(client, reading, News(client), token)
+    app.state.lab = Lab(client, reading, News(client), token, Curves(reading))
     return Guard(app, token)
 
 
