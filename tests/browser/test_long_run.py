@@ -70,9 +70,7 @@ def test_a_hundred_thousand_rows_scroll_as_smoothly_as_two_hundred(stored, page)
             "fetch(`/api/runs/${document.body.dataset.result}/rows`).then((r) => r.json())"
             ".then((body) => done([body.total, body.columns.step.length, performance.now() - start]))"
         )
-        print(
-            f"{name}: shown {seconds:.1f} s after opening, {answer[0]} rows as {len(drawn)} points in {answer[2]:.0f} ms"
-        )
+        print(f"{name}: shown in {seconds:.1f} s, {answer[0]} rows as {len(drawn)} points in {answer[2]:.0f} ms")
         print(f"frames while scrolling: middle {middles[name]:.1f} ms, slowest twentieth {slow[name]:.1f} ms")
         assert answer[0] == ROWS[name]
         assert len(drawn) <= 1200

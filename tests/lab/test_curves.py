@@ -63,6 +63,26 @@ def test_a_hundred_thousand_rows_are_thinned_with_their_jump(places):
     reading.close()
 
 
+def test_a_long_run_in_progress_is_shortened_in_memory_and_keeps_its_jumps(places, monkeypatch):
+    from firstlight.lab import _curves
+
+    monkeypatch.setattr(_curves, "MOST_ROWS", 200)
+    wanted = spec(2000)
+    with Store(places.store, "rw") as store, store.open_run(wanted) as run:
+        reading = Reading(places.store)
+        curves = Curves(reading)
+        for start in range(0, 2000, 100):
+            for step in range(start, start + 100):
+                run.append(step, {"train_loss": 5.0 if step == 333 else 1 / (1 + step)})
+            run.commit()
+            total, columns = asyncio.run(curves.of(run_id(wanted), 100))
+            assert total == start + 100
+            assert len(curves._known[run_id(wanted)].steps) <= 200
+        assert columns["train_loss"][columns["step"].index(333)] == 5.0
+        assert columns["step"][-1] == 1999
+        reading.close()
+
+
 def test_only_a_few_runs_stay_in_memory(places):
     ids = []
     with Store(places.store, "rw") as store:

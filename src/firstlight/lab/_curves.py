@@ -10,17 +10,21 @@ import numpy as np
 from firstlight.lab._charts import COLUMNS
 from firstlight.lab._live import thinned
 from firstlight.lab._reading import Reading
-from firstlight.lab._thin import MOST
+from firstlight.lab._thin import MOST, thin_rows
 from firstlight.records import Store
 
 REMEMBERED = 4
-"""Runs whose curves stay in memory; a run of 100,000 rows takes 6 MB."""
+"""Runs whose curves stay in memory."""
+
+MOST_ROWS = 20_000
+"""Rows of a run that stay in memory, about 1 MB; of longer runs every stretch keeps its extremes."""
 
 
 @dataclass
 class _Columns:
-    """The steps and drawn columns of a run; `ended` once they can no longer grow."""
+    """The steps and drawn columns of a run of `total` rows; `ended` once it can no longer grow."""
 
+    total: int = 0
     steps: np.ndarray = field(default_factory=lambda: np.zeros(0, np.int64))
     values: dict[str, np.ndarray] = field(default_factory=dict)
     ended: bool = False
@@ -32,7 +36,17 @@ class _Columns:
         for name in COLUMNS:
             new = np.array([float(row.get(name, np.nan)) for _, row in rows])
             values[name] = np.append(self.values.get(name, np.full(len(self.steps), np.nan)), new)
-        return _Columns(steps, values)
+        return _Columns(self.total + len(rows), steps, values).shortened()
+
+    def shortened(self) -> "_Columns":
+        """Return half of the rows that may stay in memory if there are more of them."""
+        if len(self.steps) <= MOST_ROWS:
+            return self
+        guides = {name: column for name, column in self.values.items() if not np.isnan(column).all()}
+        chosen, _ = thin_rows(self.steps, guides, MOST_ROWS // 2)
+        places = np.searchsorted(self.steps, chosen)
+        values = {name: column[places] for name, column in self.values.items()}
+        return _Columns(self.total, self.steps[places], values, self.ended)
 
 
 class Curves:
@@ -52,13 +66,13 @@ class Curves:
             while len(self._known) > REMEMBERED:
                 self._known.popitem(last=False)
         drawn = {name: column for name, column in known.values.items() if not np.isnan(column).all()}
-        return len(known.steps), await asyncio.to_thread(thinned, known.steps, drawn, most)
+        return known.total, await asyncio.to_thread(thinned, known.steps, drawn, most)
 
 
 def _read(store: Store, run: str, known: _Columns) -> _Columns:
     if store.run_status(run) in (None, "interrupted"):
-        rows = store.rows_from(run, len(known.steps))
+        rows = store.rows_from(run, known.total)
         return known.extended(rows) if rows else known
     table = store.get_run(run).table
     values = {name: column for name, column in table.scalars().items() if name in COLUMNS}
-    return _Columns(np.asarray(table.step), values, ended=True)
+    return _Columns(len(table), np.asarray(table.step), values, ended=True).shortened()
