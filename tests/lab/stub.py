@@ -1,4 +1,4 @@
-"""A worker without JAX, and a recorder that uses it: `python -m tests.lab.stub recorder|worker …`."""
+"""A worker without JAX, and a recorder that uses it: `python -m tests.lab.stub serve|recorder|worker …`."""
 
 import sys
 import time
@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 from safetensors.numpy import save_file
 
+from firstlight.lab._form import spec_of
 from firstlight.lab._outcomes import pack_run
-from firstlight.records import RunRecord, Table, spec_from_mapping
+from firstlight.records import RunRecord, Table, run_id, spec_from_mapping
 
 COMMAND = (sys.executable, "-m", "tests.lab.stub")
 
@@ -50,7 +51,21 @@ def train(message, channel, control):
 
 
 def answer(message, channel, control):
-    channel.send({"answer": message["n"], "result": {"heard": message["given"]}})
+    """Answer the setting of a form without a forecast; echo any other question."""
+    given = message["given"]
+    is_form = message["what"] == "setting" and "steps" in given.get("form", {})
+    result = setting(given["form"]) if is_form else {"heard": given}
+    channel.send({"answer": message["n"], "result": result})
+
+
+def setting(form):
+    """Return what the page needs of a setting; every epoch is recorded."""
+    spec = spec_of(form, snapshots=0)
+    spec = spec.model_copy(update={"recording": spec.recording.model_copy(update={"every": 1})})
+    forecast = {"covered": False, "computing": False, "reason": "a stub forecasts nothing", "point": [5, 0.6]}
+    return {"id": run_id(spec), "spec": spec.model_dump(mode="json"), "title": "a long run", "order": 5,
+            "pairs": [15, 25], "clock": "epoch", "seconds": 1.0, "copies": {}, "reasons": {},
+            "forecast": forecast}  # fmt: skip
 
 
 def die(message, channel, control):
@@ -64,6 +79,14 @@ DUTIES = {"run": train, "ask": answer, "claim": die}
 if __name__ == "__main__":
     role, *rest = sys.argv[1:]
     sys.argv = [sys.argv[0], *rest]
+    if role == "serve":
+        from functools import partial
+
+        from firstlight.lab import _serve
+
+        _serve.Client = partial(_serve.Client, command=(*COMMAND, "recorder"))
+        _serve.serve(Path(rest[0]), browser=False, say=partial(print, flush=True))
+        sys.exit(0)
     if role == "recorder":
         from firstlight.lab._recorder import main
 

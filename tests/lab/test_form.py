@@ -28,7 +28,7 @@ from firstlight.records import apply_overrides, load_spec, run_id
         ("steps", "10000000", "at most 200,000"),
         ("seed", "-1", "at least 0"),
         ("optimizer", "lion", "choose one of adam"),
-        ("model", "transformer", "choose one of"),
+        ("model", "rnn", "choose one of two_layer, deep, embedding, transformer"),
     ],
 )
 def test_a_wrong_value_names_its_control(control, text, words):
@@ -46,6 +46,19 @@ def test_every_control_changes_the_run():
     assert others.keys() == {field.name for field in FIELDS}
     ids = {run_id(spec_of(default_form() | {name: value})) for name, value in others.items()}
     assert len(ids | {run_id(spec_of(default_form()))}) == len(others) + 1
+
+
+@pytest.mark.parametrize("model", ["two_layer", "deep", "embedding", "transformer"])
+def test_hidden_units_are_those_of_every_model(model):
+    from firstlight.lab._answers import setting
+
+    answer = setting({"form": {"group": "Z5", "model": model, "width": "24", "activation": "relu"}, "data": ""})
+    sizes = {"two_layer": "width", "deep": "widths", "embedding": "width", "transformer": "mlp"}
+    assert answer["spec"]["model"][sizes[model]] in (24, [24, 24])
+    assert answer["spec"]["snapshots"] == 40
+    # The forecast was measured on two layers; for the others it says so instead of a number.
+    assert answer["forecast"]["covered"] == (model == "two_layer")
+    assert ("two-layer networks" in answer["forecast"].get("reason", "")) == (model != "two_layer")
 
 
 def test_copies_mean_the_same_run(tmp_path):

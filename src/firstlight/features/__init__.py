@@ -5,8 +5,8 @@ There are two kinds of functions. The array types in a signature show which kind
 - `Any` arrays: NumPy, JAX and torch. The result is an array of the same library; JAX arrays may be traced by `jit`,
   except where a `float` is returned. These are the feature matrices, their powers and alignments, ridge solutions,
   and the irrep content of weights.
-- `np.ndarray`: NumPy only. These are the energy, its gradient, Hessian, curvature and maxima, ascents, the census, and
-  the values expected by chance. They rest on group Fourier transforms, which are NumPy's.
+- `np.ndarray`: NumPy only. These are the energy, its gradient, Hessian, curvature and maxima, ascents, the census,
+  points of an embedding, and the values expected by chance. They rest on group Fourier transforms, which are NumPy's.
 
 Importing this package imports neither JAX nor torch.
 
@@ -27,6 +27,7 @@ from firstlight.features._circuits.logits import (
     product_shares,
     restricted_logits,
 )
+from firstlight.features._circuits.points import component_points, widest_plane
 from firstlight.features._energy.ascent import Ascent, ascend, random_starts
 from firstlight.features._energy.census import census, curvature, energy_hessian, signature
 from firstlight.features._energy.content import (
@@ -87,6 +88,7 @@ __all__ = [
     "chance_purity",
     "component_norms",
     "component_part",
+    "component_points",
     "cosine",
     "curvature",
     "decay_budget",
@@ -127,4 +129,5 @@ __all__ = [
     "symmetrised",
     "symmetrised_product",
     "weight_gradient",
+    "widest_plane",
 ]

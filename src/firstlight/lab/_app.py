@@ -14,7 +14,9 @@ from starlette.routing import Route
 
 from firstlight.lab import _court as court
 from firstlight.lab import _grok as grok
+from firstlight.lab import _theatre as theatre
 from firstlight.lab._client import Client
+from firstlight.lab._curves import Curves
 from firstlight.lab._errors import LabError
 from firstlight.lab._form import FormError
 from firstlight.lab._live import News
@@ -27,17 +29,18 @@ from firstlight.records import StoreError
 
 def application(client: Client, reading: Reading, token: str) -> Any:
     """Return the ASGI application, guarded."""
+    pages = grok.PAGES | theatre.PAGES | court.PAGES
     app = Starlette(
         routes=[
             Route("/", lambda request: RedirectResponse("/grok", 307)),
             Route("/token", lambda request: PlainTextResponse(token)),
             Route("/static/{name:path}", static),
-            *(Route(path, _safe(call), methods=["GET"]) for path, call in (grok.PAGES | court.PAGES).items()),
+            *(Route(path, _safe(call), methods=["GET"]) for path, call in pages.items()),
             *(Route(path, _safe(call), methods=["POST"]) for path, call in (grok.CHANGES | court.CHANGES).items()),
         ],
         exception_handlers={HTTPException: _said, 404: _said},
     )
-    app.state.lab = Lab(client, reading, News(client), token)
+    app.state.lab = Lab(client, reading, News(client), token, Curves(reading))
     return Guard(app, token)
 
 

@@ -15,6 +15,10 @@ _FRAME: dict[str, Any] = {
 }
 
 
+COLUMNS = ("train_accuracy", "test_accuracy", "train_loss", "test_loss", "li2.purity", "fact.W.fact")
+"""The columns of a run that the curves draw."""
+
+
 @cache
 def chart(name: str) -> dict[str, Any]:
     """Return the chart with a name as a JSON item; an unknown name raises KeyError."""

@@ -14,7 +14,12 @@ GROUPS = ("Z11", "Z17", "Z23", "Z31", "Z41", "Z59", "Z71", "D5", "D7", "S3", "S4
 
 ACTIVATIONS = ("quadratic", "relu", "silu", "tanh", "sigmoid", "linear", "power3", "leaky_relu(0.1)", "poly(1,0.5)")
 OPTIMIZERS = {"adam": "Adam", "adamw": "AdamW", "sgd": "SGD", "muon": "Muon"}
-MODELS = {"two_layer": "two layers", "deep": "three layers"}
+MODELS = {
+    "two_layer": "two layers",
+    "deep": "three layers",
+    "embedding": "embedding and two layers",
+    "transformer": "transformer, one layer",
+}
 
 ROWS = 200
 """Recorded rows of a run that the page starts, about: enough for a curve, few enough to be fast."""
@@ -56,7 +61,8 @@ FIELDS = (
     Field("width", "Hidden units", "256", "model.width", "number", "Width of the hidden layer.", 1, MOST_WIDTH, "1"),
     Field("activation", "Activation", "quadratic", "model.activation", ACTIVATIONS,
           "The nonlinearity of a hidden unit; quadratic is x²."),
-    Field("model", "Model", "two_layer", "model.kind", MODELS, "One or two hidden layers."),
+    Field("model", "Model", "two_layer", "model.kind", MODELS,
+          "One or two hidden layers, learned embeddings before one, or a layer of attention before one."),
     Field("optimizer", "Optimizer", "adam", "optimizer.name", OPTIMIZERS, "The rule that changes the weights."),
     Field("rate", "Learning rate", "0.002", "optimizer.learning_rate", "number", "Size of a step.", 0, 100),
     Field("decay", "Weight decay", "0.001", "optimizer.weight_decay", "number",
@@ -122,7 +128,11 @@ def by_control(problems: Any) -> dict[str, str]:
     >>> by_control(["task.group: unknown group 'Q7'"])
     {'group': "unknown group 'Q7'"}
     """
-    names = {field.path: field.name for field in FIELDS} | {"model.widths": "width", "task.split": "fraction"}
+    names = {field.path: field.name for field in FIELDS} | {
+        "model.widths": "width",
+        "model.mlp": "width",
+        "task.split": "fraction",
+    }
     sorted_out: dict[str, str] = {}
     for problem in problems:
         path, _, message = problem.partition(": ")
@@ -153,8 +163,9 @@ def _mapping(values: Mapping[str, str], numbers: Mapping[str, Any], snapshots: i
         task |= {"table": values["table"], "group": values["group"]}
     else:
         task["group"] = values["group"]
-    deep = values["model"] == "deep"
-    sizes = {"widths": [numbers["width"]] * 2} if deep else {"width": numbers["width"]}
+    width = numbers["width"]
+    # A transformer's own `width` is that of its embedding; its hidden units are those of the MLP.
+    sizes = {"deep": {"widths": [width] * 2}, "transformer": {"mlp": width}}.get(values["model"], {"width": width})
     steps = int(numbers["steps"])
     return {
         "task": task,

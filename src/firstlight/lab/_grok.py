@@ -10,11 +10,10 @@ from firstlight.lab._charts import chart, names
 from firstlight.lab._errors import LabError
 from firstlight.lab._form import FIELDS, GROUPS, FormError, default_form
 from firstlight.lab._frames import without_gaps
-from firstlight.lab._live import curve, stream
+from firstlight.lab._live import stream
 from firstlight.lab._pages import THEORIES, page
 from firstlight.lab._state import body_of, lab_of
 from firstlight.lab._tables import keep_table
-from firstlight.lab._thin import MOST
 from firstlight.records import RunRecord, run_title
 
 _ACTIONS = ("pause", "resume", "stop", "remove")
@@ -69,9 +68,8 @@ async def table(request: Request) -> Response:
 
 async def rows(request: Request) -> Response:
     """Answer with the curves of a run, thinned, and the number of its rows."""
-    lab, run = lab_of(request), request.path_params["id"]
-    stored = await lab.reading.rows(run, 0)
-    return JSONResponse({"total": len(stored), "columns": curve(stored, MOST)})
+    total, columns = await lab_of(request).curves.of(request.path_params["id"])
+    return JSONResponse({"total": total, "columns": columns})
 
 
 async def result(request: Request) -> Response:
@@ -93,11 +91,8 @@ async def earlier(request: Request) -> Response:
     """Answer with the newest runs of the store, for the list on the page."""
     lab = lab_of(request)
 
-    def newest(store: Any) -> list[dict[str, Any]]:
-        ids = store.run_ids()[-12:]
-        return [_row(store.get_run(id)) for id in reversed(ids)]
-
-    return JSONResponse({"runs": await lab.reading.call(newest)})
+    records = await lab.reading.call(lambda store: store.recent_runs(12))
+    return JSONResponse({"runs": [_row(record) for record in records]})
 
 
 async def charts(request: Request) -> Response:

@@ -6,7 +6,7 @@ from there: no row is lost, none is sent twice.
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,15 @@ def curve(rows: list[Any], most: int) -> dict[str, Any]:
     steps = np.array([step for step, _ in rows], dtype=np.int64)
     names = sorted({name for _, values in rows for name, value in values.items() if np.ndim(value) == 0})
     columns = {name: np.array([float(values.get(name, np.nan)) for _, values in rows]) for name in names}
+    return thinned(steps, columns, most)
+
+
+def thinned(steps: np.ndarray, columns: Mapping[str, np.ndarray], most: int) -> dict[str, Any]:
+    """Return columns over the steps, thinned to about `most` points each, without gaps.
+
+    >>> thinned(np.array([0, 10]), {"loss": np.array([1.0, np.nan])}, 100)
+    {'step': [0, 10], 'loss': [1.0, None]}
+    """
     guides = {name: column for name, column in columns.items() if name in _GUIDES} or columns
     chosen, _ = thin_rows(steps, guides, most)
     places = np.searchsorted(steps, chosen)

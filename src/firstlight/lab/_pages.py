@@ -17,6 +17,7 @@ class Room:
 
 ROOMS = (
     Room("/grok", "Grok live", "Will this network generalise, and when?"),
+    Room("/theatre", "Feature theatre", "What did the hidden units become?"),
     Room("/court", "Claims court", "Which statements of the papers hold?"),
 )
 

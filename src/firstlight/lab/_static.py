@@ -8,7 +8,7 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-OWN = ("lab.js", "charts.js", "grok.js", "court.js")
+OWN = ("lab.js", "charts.js", "grok.js", "court.js", "theatre.js", "stage.js")
 BOKEH = "bokeh.min.js"
 
 
@@ -18,11 +18,12 @@ async def static(request: Request) -> Response:
     if name not in (*OWN, BOKEH):
         return PlainTextResponse("There is no such script.", 404)
     headers = {"cache-control": "no-cache" if name in OWN else "max-age=86400"}
-    return Response(_content(name), media_type="text/javascript", headers=headers)
+    return Response(content(name), media_type="text/javascript", headers=headers)
 
 
 @cache
-def _content(name: str) -> bytes:
+def content(name: str) -> bytes:
+    """Return a listed script."""
     if name == BOKEH:
         spec = find_spec("bokeh")
         return (Path(str(spec and spec.origin)).parent / "server" / "static" / "js" / BOKEH).read_bytes()

@@ -55,10 +55,11 @@ class Table:
         """SHA-256 of names, types, shapes and numbers."""
         return digest_arrays(self.arrays)
 
-    def rows(self) -> list[tuple[int, dict[str, Any]]]:
-        """Return the rows (step, values), the inverse of `from_rows`."""
+    def rows(self, first: int = 0) -> list[tuple[int, dict[str, Any]]]:
+        """Return the rows (step, values) from number `first` on; all of them are the inverse of `from_rows`."""
         return [
-            (int(step), {name: column[i] for name, column in self.columns.items()}) for i, step in enumerate(self.step)
+            (int(self.step[i]), {name: column[i] for name, column in self.columns.items()})
+            for i in range(first, len(self))
         ]
 
     def scalars(self) -> dict[str, np.ndarray]:

@@ -12,6 +12,7 @@ from firstlight.runs._complete import complete
 from firstlight.runs._compute import RunOutcome, batch_key, batches, compute, failure, train_apart
 from firstlight.runs._curves import learning_curves, overlaid_curves
 from firstlight.runs._estimate import Estimate, estimate, step_flops
+from firstlight.runs._history import FeatureHistory, feature_history
 from firstlight.runs._lenses import THEORY_LENSES, lenses, with_lenses
 from firstlight.runs._limits import check_sizes, size
 from firstlight.runs._models import load_model
@@ -23,6 +24,7 @@ __all__ = [
     "OVER",
     "THEORY_LENSES",
     "Estimate",
+    "FeatureHistory",
     "Resolved",
     "RunOutcome",
     "advice",
@@ -35,6 +37,7 @@ __all__ = [
     "compute",
     "estimate",
     "failure",
+    "feature_history",
     "first_step",
     "keep",
     "learning_curves",

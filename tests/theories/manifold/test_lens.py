@@ -253,7 +253,7 @@ def test_runs_that_do_not_reach_the_zero_loss_set_are_not_judged():
 def test_the_path_of_adam_is_not_the_one_of_gradient_descent():
     """Adam lowers the norm faster than its rate times decay allows, so a run labelled as SGD contradicts the theory."""
     record = _z7(1000, name="adam", learning_rate=0.01)
-    assert record.verdicts[0].agrees == "does not apply"
+    assert record.verdicts[0].predicted.startswith("first layer holds")  # where Adam ends, not by which path
     labelled = record.spec.model_copy(update={"optimizer": Optimizer(name="sgd", learning_rate=0.1, weight_decay=3e-4)})
     verdict = lens.verdict(record.model_copy(update={"spec": labelled}))
     assert verdict.agrees == "no"

@@ -46,6 +46,19 @@ def listing(connection: sqlite3.Connection) -> list[tuple[str, str]]:
     return rows
 
 
+def recent(connection: sqlite3.Connection, count: int) -> list[RunRecord]:
+    """Return the last written records, newest first, without rows and figures; no digest is checked."""
+    rows = connection.execute("SELECT id, record FROM runs NOT INDEXED ORDER BY rowid DESC LIMIT ?", (count,))
+    records = []
+    for row in rows.fetchall():
+        require_types("runs", row, str, str)
+        try:
+            records.append(RunRecord.model_validate({**json.loads(row[1]), "figures": (), "table": Table()}))
+        except (ValueError, TypeError, RecursionError) as error:
+            raise Damage(f"run {row[0][:12]} cannot be read ({str(error).splitlines()[0]})") from None
+    return records
+
+
 def digests(connection: sqlite3.Connection) -> dict[str, tuple[Any, str]]:
     """Return status and digest of every run by id."""
     rows = connection.execute("SELECT id, status, digest FROM runs").fetchall()

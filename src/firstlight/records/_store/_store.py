@@ -165,7 +165,7 @@ class Store:
         with self._database.read() as connection:
             id = self._id(connection, run)
             rows = _runs.rows_from(connection, id, first)
-            return [*_runs.load(connection, id).table.rows()[first:]] if rows is None else rows
+            return _runs.load(connection, id).table.rows(first) if rows is None else rows
 
     def run_ids(self, status: RunStatus | None = None) -> list[str]:
         """Return the ids of all runs, or of the runs with a status, in the order of writing."""
@@ -177,15 +177,20 @@ class Store:
         with self._database.read() as connection:
             return [_runs.load(connection, id) for id in self.run_ids(status)]
 
+    def recent_runs(self, count: int = 20) -> list[RunRecord]:
+        """Return the last written records, newest first, without their rows and figures: enough for a list of runs."""
+        with self._database.read() as connection:
+            return _runs.recent(connection, count)
+
     def runs_frame(self):
         """Return a data frame with one row per run: its outcome, the fields of its spec, its summary."""
         from firstlight.records._store import _frames
 
         return _frames.runs_frame(self.runs())
 
-    def weights(self, run: str | RunSpec, name: str = "final") -> dict[str, np.ndarray]:
-        """Return the arrays stored under a name with a run."""
-        record = self.get_run(run)
+    def weights(self, run: str | RunSpec | RunRecord, name: str = "final") -> dict[str, np.ndarray]:
+        """Return the arrays stored under a name with a run; a record of this store is not read again."""
+        record = run if isinstance(run, RunRecord) else self.get_run(run)
         if name not in record.weights:
             names = ", ".join(record.weights) or "none"
             raise StoreError(f"run {record.id[:12]} has no weights under {name!r}; its weights are: {names}.")
@@ -193,9 +198,10 @@ class Store:
             return unpack(self._blobs.read(record.weights[name] + SAFETENSORS))
         except StoreError:
             # A writer may have replaced the run between the two reads.
-            if self.get_run(run).weights == record.weights:
+            stored = self.get_run(record.id)
+            if stored.weights == record.weights:
                 raise
-            return self.weights(run, name)
+            return self.weights(stored, name)
 
     def delete_run(self, run: str | RunSpec) -> str:
         """Remove a run with its files and return its id."""

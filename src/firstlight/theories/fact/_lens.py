@@ -150,7 +150,16 @@ def verdict(record: RunRecord) -> TheoryVerdict | None:
     spent = budget(record.spec, int(record.table.step[-1]))
     measured = ", ".join(f"{value:.3f} in layer {layer}" for layer, value in defined.items())
     if reason := _reason(record.spec, spent) or _no_prediction(record.spec, spent, defined) or _in_motion(record):
-        return TheoryVerdict(theory="fact", measured=measured, agrees="does not apply", sentence=reason, look_at=TITLE)
+        # The resting points of Adam with decay in the gradient are those of the theorem; only the time is not known.
+        predicted = "1 in every layer, at rest" if math.isnan(spent) and defined and _decays(record.spec) else ""
+        return TheoryVerdict(
+            theory="fact",
+            predicted=predicted,
+            measured=measured,
+            agrees="does not apply",
+            sentence=reason,
+            look_at=TITLE,
+        )
     worst = min(defined, key=lambda layer: defined[layer])
     agrees = defined[worst] >= ALIGNED
     if not agrees and _has_kink(record.spec):
@@ -172,6 +181,10 @@ def verdict(record: RunRecord) -> TheoryVerdict | None:
         sentence=sentence,
         look_at=TITLE,
     )
+
+
+def _decays(spec: RunSpec) -> bool:
+    return spec.optimizer.weight_decay > 0 and flow.is_coupled(spec.optimizer)
 
 
 def _no_prediction(spec: RunSpec, spent: float, defined: Mapping[str, float]) -> str:

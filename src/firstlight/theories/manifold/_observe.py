@@ -17,6 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 
 from firstlight import flow
 from firstlight.models import Model
+from firstlight.theories.manifold._balance import COLUMN
 
 MEASURED_COLUMNS = ("manifold.distance", "manifold.tangential", "manifold.descent")
 """Columns that hold NaN at the steps that are not measured."""
@@ -120,7 +121,10 @@ def by_all_weights(model: Model, previous: Model, outputs: Callable[[Any], Array
 
 
 def observe(ctx: flow.Context) -> dict[str, Array]:
-    """Record ‖θ‖² at every recorded step; distance, tangential share and descent at the measured steps."""
+    """Record ‖θ‖² at every recorded step; distance, tangential share and descent at the measured steps.
+
+    Of two layers it also records the share of the first in ‖W‖² + ‖V‖².
+    """
     H, V = ctx.model.features(ctx.train_inputs.project), ctx.model.last
     n, K = H.shape
     projection = ctx.loss.projection
@@ -140,4 +144,7 @@ def observe(ctx: flow.Context) -> dict[str, Array]:
 
     squares = [jnp.sum(leaf**2) for leaf in jax.tree.leaves(eqx.filter(ctx.model, eqx.is_inexact_array))]
     values = jax.lax.cond(is_measured(ctx.step), measured, not_measured)
+    if ctx.model.hidden_units is not None and ctx.model.has_layers:
+        first, last = jnp.sum(ctx.model.first**2), jnp.sum(V**2)
+        values[COLUMN] = first / jnp.maximum(first + last, jnp.finfo(V.dtype).tiny)
     return {"manifold.norm": jnp.sum(jnp.stack(squares)), "manifold.by_V": jnp.asarray(n <= K, V.dtype), **values}

@@ -8,6 +8,7 @@ import numpy as np
 
 from firstlight import flow
 from firstlight.records import Agreement, RunRecord, RunSpec, TheoryVerdict
+from firstlight.theories.manifold._balance import balance_verdict
 from firstlight.theories.manifold._observe import MEASURED_COLUMNS
 
 FIGURE = "Training seen from the zero-loss set"
@@ -59,13 +60,19 @@ def verdict(record: RunRecord) -> TheoryVerdict | None:
     """Compare the squared norm close to zero loss with the theory; None if no finite norm was recorded.
 
     Under gradient descent with weight decay in the loss the norm falls along the zero-loss set, no faster than by
-    decay alone. The theory makes no claim about other optimizers' paths, mini-batches or unequal layer rates.
+    decay alone. The theory makes no claim about other optimizers' paths, mini-batches or unequal layer rates. Of
+    optimizers with the same minima it says how the layers share the norm in the end.
     """
     if not has_rows(record) or not np.isfinite(record.table["manifold.norm"]).all():
         return None
     stretch, reason = None, _reason_without_claim(record.spec)
     if not reason:
         stretch, reason = _close_stretch(record)
+    elif _has_the_minima(record.spec) and (balance := balance_verdict(record)) is not None:
+        predicted, measured, agrees, sentence = balance
+        return TheoryVerdict(
+            theory="manifold", predicted=predicted, measured=measured, agrees=agrees, sentence=sentence, look_at=FIGURE
+        )
     if stretch is None:
         norm = record.table["manifold.norm"]
         measured = f"squared norm {norm[0]:.4g}, then {norm[-1]:.4g}"
@@ -93,6 +100,11 @@ def _reason_without_claim(spec: RunSpec) -> str:
     if any(rate != 1 for rate in optimizer.layer_rates.values()):
         return "The theory describes one learning rate for all weights, and in this run the rates of layers differ."
     return ""
+
+
+def _has_the_minima(spec: RunSpec) -> bool:
+    """Return whether the optimizer comes to rest only at minima of the loss with weight decay."""
+    return spec.optimizer.weight_decay > 0 and flow.is_coupled(spec.optimizer)
 
 
 @dataclass(frozen=True)
