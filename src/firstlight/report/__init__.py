@@ -15,6 +15,7 @@ from firstlight.report._page import Environment, PageRecord, PageView, render, w
 from firstlight.report._probe_view import LayerRow, ProbeView, probe_view
 from firstlight.report._rooms import render_room
 from firstlight.report._run_view import RunView, VerdictRow, run_view, stories
+from firstlight.report._staircase_view import JumpRow, StaircaseView, staircase_view
 
 __all__ = [
     "ClaimPage",
@@ -25,12 +26,14 @@ __all__ = [
     "Environment",
     "FitRow",
     "FitView",
+    "JumpRow",
     "LayerRow",
     "PageRecord",
     "PageView",
     "ProbeView",
     "Quantity",
     "RunView",
+    "StaircaseView",
     "TuningRow",
     "VerdictRow",
     "claim_page",
@@ -48,6 +51,7 @@ __all__ = [
     "render_claims",
     "render_room",
     "run_view",
+    "staircase_view",
     "stories",
     "text_of",
     "write",
