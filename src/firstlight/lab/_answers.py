@@ -6,9 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from firstlight import groups, runs
+from firstlight.lab._fitting import columns
 from firstlight.lab._forecast import forecast
 from firstlight.lab._form import FormError, by_control, spec_of
 from firstlight.lab._lenses import reasons
+from firstlight.lab._steps import staircase
 from firstlight.records import GroupTask, RunSpec, SpecError, changed_fields, dump_toml, pin_arrays, run_id, run_title
 
 
@@ -90,4 +92,8 @@ def _toml(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-ANSWERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {"setting": setting}
+ANSWERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "setting": setting,
+    "staircase": staircase,
+    "columns": columns,
+}

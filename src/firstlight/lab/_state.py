@@ -7,18 +7,20 @@ from typing import Any
 from starlette.requests import Request
 
 from firstlight.lab._client import Client
+from firstlight.lab._folder import Folder
 from firstlight.lab._live import News
 from firstlight.lab._reading import Reading
 
 
 @dataclass(frozen=True)
 class Lab:
-    """The recorder's client, the store's reader, the news for streams, and the token of changes."""
+    """The recorder's client, the store's reader, the news for streams, the token of changes, the folder of tables."""
 
     client: Client
     reading: Reading
     news: News
     token: str
+    folder: Folder | None = None
 
 
 def lab_of(request: Request) -> Lab:

@@ -9,6 +9,7 @@ True
 from firstlight.report._blueprint import ClaimPage, claim_page, graph_svg, render_claim, render_claims, write_claims
 from firstlight.report._claim_view import ClaimView, CriterionRow, claim_view
 from firstlight.report._duel_view import DuelRow, DuelView, TuningRow, duel_rows, duel_view
+from firstlight.report._figure_table import FigureTable, figure_tables
 from firstlight.report._fit_view import FitRow, FitView, fit_view, fit_views
 from firstlight.report._format import Quantity, duration, quantities, text_of
 from firstlight.report._page import Environment, PageRecord, PageView, render, write
@@ -24,6 +25,7 @@ __all__ = [
     "DuelRow",
     "DuelView",
     "Environment",
+    "FigureTable",
     "FitRow",
     "FitView",
     "JumpRow",
@@ -41,6 +43,7 @@ __all__ = [
     "duel_rows",
     "duel_view",
     "duration",
+    "figure_tables",
     "fit_view",
     "fit_views",
     "graph_svg",

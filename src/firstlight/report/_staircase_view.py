@@ -46,14 +46,9 @@ def staircase_view(record: FitRecord) -> StaircaseView:
     '−9.1 %'
     """
     columns = (record.scores.get(name, []) for name in _COLUMNS)
+    small = _NOTHING * _number(record.scores.get("first_level", 0.0))
     rows = tuple(
-        JumpRow(
-            number,
-            *(
-                _percent(value) if name.endswith("error") else short_number(_number(value))
-                for name, value in zip(_COLUMNS, row, strict=True)
-            ),
-        )
+        JumpRow(number, *(_text(name, value, small) for name, value in zip(_COLUMNS, row, strict=True)))
         for number, row in enumerate(zip(*columns, strict=True), start=1)
     )
     hidden = ("title", "form")
@@ -73,10 +68,21 @@ def staircase_view(record: FitRecord) -> StaircaseView:
 _COLUMNS = ("predicted_time", "measured_time", "time_error", "predicted_level", "measured_level", "level_error")
 
 
+_NOTHING = 1e-9
+"""A level below this share of the first is shown as 0."""
+
+
+def _text(name: str, value: object, small: float) -> str:
+    if name.endswith("error"):
+        return _percent(value)
+    number = _number(value)
+    return "0" if name.endswith("level") and number < small else short_number(number)
+
+
 def _number(value: object) -> float:
     return float(value) if isinstance(value, int | float) else float("nan")
 
 
 def _percent(value: object) -> str:
     number = _number(value)
-    return "–" if number != number else f"{100 * number:.1f} %".replace("-", "−")
+    return "–" if number != number else f"{round(100 * number, 1) + 0.0:.1f} %".replace("-", "−")
