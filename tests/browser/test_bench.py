@@ -134,8 +134,8 @@ def test_a_saved_probe_is_opened_layer_by_layer(lab, page, tables):
     page.click("[aria-label='Open the probe mine.safetensors']")
     id = page.until("document.body.dataset.probe", 180)
     assert page.js("return document.querySelectorAll('#probe details.layer').length") == 2
-    page.click("#probe details.layer:last-of-type summary")
-    page.until("document.querySelectorAll('#probe details.layer[open]').length")
+    page.click("#probe details.layer + details.layer summary")
+    page.until("document.querySelector('#probe details.layer + details.layer').open")
     assert "2.weight" in page.text("#probe details.layer[open] summary")
     page.driver.refresh()
     page.ready()
