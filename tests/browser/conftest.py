@@ -34,11 +34,13 @@ class RunningLab:
     """A server of `firstlight lab` on a store of its own."""
 
     def __init__(self, folder):
-        self.folder, self.store = folder, folder / "store.sqlite"
+        self.folder, self.store, self.tables = folder, folder / "store.sqlite", folder / "tables"
+        self.tables.mkdir()
         self.start()
 
     def start(self, *words):
-        command = [sys.executable, "-m", "firstlight.cli", "lab", "--no-browser", "--store", str(self.store), *words]
+        command = [sys.executable, "-m", "firstlight.cli", "lab", "--no-browser", "--store", str(self.store)]
+        command += ["--folder", str(self.tables), *words]
         self.process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=self.folder
         )

@@ -6,10 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from firstlight import groups, runs
+from firstlight.lab._fitting import columns
 from firstlight.lab._forecast import forecast
 from firstlight.lab._form import FormError, by_control, spec_of
 from firstlight.lab._lenses import reasons
 from firstlight.lab._stage import theatre
+from firstlight.lab._steps import staircase
 from firstlight.records import GroupTask, RunSpec, SpecError, changed_fields, dump_toml, pin_arrays, run_id, run_title
 
 
@@ -91,4 +93,9 @@ def _toml(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value)
 
 
-ANSWERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {"setting": setting, "theatre": theatre}
+ANSWERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "setting": setting,
+    "theatre": theatre,
+    "staircase": staircase,
+    "columns": columns,
+}

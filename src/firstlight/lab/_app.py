@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
 from starlette.applications import Starlette
@@ -12,12 +13,15 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from firstlight.lab import _bench as bench
 from firstlight.lab import _court as court
 from firstlight.lab import _grok as grok
+from firstlight.lab import _staircase as staircase
 from firstlight.lab import _theatre as theatre
 from firstlight.lab._client import Client
 from firstlight.lab._curves import Curves
 from firstlight.lab._errors import LabError
+from firstlight.lab._folder import Folder
 from firstlight.lab._form import FormError
 from firstlight.lab._live import News
 from firstlight.lab._reading import Reading
@@ -26,21 +30,24 @@ from firstlight.lab._state import Lab
 from firstlight.lab._static import static
 from firstlight.records import StoreError
 
+_ROOMS = (grok, theatre, staircase, court, bench)
 
-def application(client: Client, reading: Reading, token: str) -> Any:
-    """Return the ASGI application, guarded."""
-    pages = grok.PAGES | theatre.PAGES | court.PAGES
+
+def application(client: Client, reading: Reading, token: str, folder: Path | None = None) -> Any:
+    """Return the ASGI application, guarded; `folder` is the one whose tables the bench offers."""
     app = Starlette(
         routes=[
             Route("/", lambda request: RedirectResponse("/grok", 307)),
             Route("/token", lambda request: PlainTextResponse(token)),
             Route("/static/{name:path}", static),
-            *(Route(path, _safe(call), methods=["GET"]) for path, call in pages.items()),
-            *(Route(path, _safe(call), methods=["POST"]) for path, call in (grok.CHANGES | court.CHANGES).items()),
+            *(Route(path, _safe(call), methods=["GET"]) for room in _ROOMS for path, call in room.PAGES.items()),
+            *(Route(path, _safe(call), methods=["POST"]) for room in _ROOMS for path, call in room.CHANGES.items()),
         ],
         exception_handlers={HTTPException: _said, 404: _said},
     )
-    app.state.lab = Lab(client, reading, News(client), token, Curves(reading))
+    app.state.lab = Lab(
+        client, reading, News(client), token, Curves(reading), None if folder is None else Folder(folder)
+    )
     return Guard(app, token)
 
 

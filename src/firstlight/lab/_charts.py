@@ -109,4 +109,33 @@ def _boundary() -> Any:
     return plot
 
 
-_CHARTS = {"accuracy": _accuracy, "loss": _loss, "features": _features, "boundary": _boundary}
+def _staircase() -> Any:
+    """Return a predicted staircase over time, gradient flow over it, and room for earlier flows."""
+    from bokeh.models import ColumnDataSource, HoverTool
+    from bokeh.plotting import figure
+
+    plot = figure(name="staircase", x_axis_type="log", x_axis_label="time", y_axis_label="loss", **_FRAME)
+    plot.height = 340
+    for number in range(1, 4):
+        before = ColumnDataSource({"time": [], "loss": []}, name=f"before-{number}")
+        plot.line("time", "loss", source=before, line_width=1.5, line_alpha=0.5, name=f"series-{number + 2}-before")
+    stairs = ColumnDataSource({"time": [], "loss": []}, name="stairs")
+    now = ColumnDataSource({"time": [], "loss": [], "predicted": []}, name="now")
+    plot.line("time", "loss", source=stairs, line_width=2, line_dash="dashed", legend_label="AGF, predicted",
+              name="series-2")  # fmt: skip
+    line = plot.line("time", "loss", source=now, line_width=2.5, legend_label="gradient flow", name="series-1")
+    tips = [("time", "@time{0.000}"), ("gradient flow", "@loss{0.0000}"), ("AGF", "@predicted{0.0000}")]
+    plot.add_tools(HoverTool(renderers=[line], tooltips=tips, mode="vline"))
+    plot.legend.orientation = "horizontal"
+    plot.legend.name = "legend"
+    plot.add_layout(plot.legend[0], "above")
+    return plot
+
+
+_CHARTS = {
+    "accuracy": _accuracy,
+    "loss": _loss,
+    "features": _features,
+    "boundary": _boundary,
+    "staircase": _staircase,
+}

@@ -7,7 +7,9 @@ from typing import Any
 
 from firstlight._files import cache_directory
 from firstlight.lab._answers import ANSWERS
+from firstlight.lab._fitting import fit_table, open_probe
 from firstlight.lab._outcomes import pack_claim
+from firstlight.lab._steps import run_staircase
 from firstlight.lab._training import train_run, warm_up
 from firstlight.lab._worker import Channel, Control
 
@@ -60,4 +62,11 @@ def check_claim(message: Mapping[str, Any], channel: Channel, control: Control) 
     channel.send({"event": "end", "state": "finished", "claim": values, "message": record.status}, arrays)
 
 
-DUTIES: dict[str, Duty] = {"ask": answer, "run": train_run, "claim": check_claim}
+DUTIES: dict[str, Duty] = {
+    "ask": answer,
+    "run": train_run,
+    "claim": check_claim,
+    "staircase": run_staircase,
+    "fit": fit_table,
+    "probe": open_probe,
+}

@@ -1,13 +1,13 @@
 """A run's record as a message: plain values as JSON; table, figures and weights as arrays."""
 
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
 from firstlight.lab._frames import Arrays
-from firstlight.records import ClaimRecord, FigureData, RunRecord, Table
+from firstlight.records import ClaimRecord, FigureData, FitRecord, ProbeRecord, RunRecord, Table
 
 Weights = Mapping[str, Mapping[str, np.ndarray]]
 
@@ -50,6 +50,37 @@ def pack_claim(record: ClaimRecord, figures: tuple[FigureData, ...]) -> tuple[di
 def unpack_claim(message: Mapping[str, Any], arrays: Arrays) -> tuple[ClaimRecord, tuple[FigureData, ...]]:
     """Return record and figures of a message."""
     return ClaimRecord.from_json(json.dumps(message["record"])), unpack_figures(message["figures"], arrays)
+
+
+R = TypeVar("R", FitRecord, ProbeRecord)
+
+
+def pack_fits(records: Sequence[R]) -> tuple[list[Any], Arrays]:
+    """Return the message of fits or probes; `unpack_fits` is the inverse.
+
+    >>> record = FitRecord(estimator="Ridge", data="0" * 64, scores={"mean": 0.5})
+    >>> unpack_fits(FitRecord, *pack_fits([record])) == [record]
+    True
+    """
+    messages: list[Any] = []
+    arrays: Arrays = {}
+    for number, record in enumerate(records):
+        headers, own = pack_figures(record.figures)
+        values = json.loads(record.model_copy(update={"figures": ()}).to_json())
+        messages.append({"record": values, "figures": headers})
+        arrays |= {f"{number}/{name}": array for name, array in own.items()}
+    return messages, arrays
+
+
+def unpack_fits(kind: type[R], messages: Sequence[Any], arrays: Arrays) -> list[R]:
+    """Return the fits or probes of a message."""
+    records = []
+    for number, message in enumerate(messages):
+        prefix = f"{number}/"
+        own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        record = kind.from_json(json.dumps(message["record"]))
+        records.append(record.model_copy(update={"figures": unpack_figures(message["figures"], own)}))
+    return records
 
 
 def pack_figures(figures: tuple[FigureData, ...]) -> tuple[list[Any], Arrays]:

@@ -18,7 +18,9 @@ class Room:
 ROOMS = (
     Room("/grok", "Grok live", "Will this network generalise, and when?"),
     Room("/theatre", "Feature theatre", "What did the hidden units become?"),
+    Room("/staircase", "Staircase", "When does the loss fall, and to what level?"),
     Room("/court", "Claims court", "Which statements of the papers hold?"),
+    Room("/bench", "Bench", "What do learned features do for my own table or model?"),
 )
 
 THEORIES = {

@@ -38,6 +38,11 @@ class Places:
         """Cayley tables that were pasted or uploaded, named by their digests."""
         return self.beside("tables")
 
+    @property
+    def pasted(self) -> Path:
+        """Data that were pasted into the staircase room, named by their digests."""
+        return self.beside("pasted")
+
     def checkpoint(self, id: str) -> Path:
         """Return the folder of a run's checkpoint, where `firstlight run` looks for it too."""
         return self.beside("checkpoints") / id

@@ -45,11 +45,12 @@ def serve(
     """
     _require_extra()
     listener = _listen(port)
-    asyncio.run(_serve(Places(store), listener, browser, keep_running, say, idle_seconds))
+    asyncio.run(_serve(Places(store), folder, listener, browser, keep_running, say, idle_seconds))
 
 
 async def _serve(
     places: Places,
+    folder: Path | None,
     listener: socket.socket,
     browser: bool,
     keep_running: bool,
@@ -67,7 +68,7 @@ async def _serve(
     await client.connect()
     reading = Reading(places.store)
     config = uvicorn.Config(
-        application(client, reading, token),
+        application(client, reading, token, folder),
         log_level="warning",
         server_header=False,
         access_log=False,

@@ -8,19 +8,21 @@ from starlette.requests import Request
 
 from firstlight.lab._client import Client
 from firstlight.lab._curves import Curves
+from firstlight.lab._folder import Folder
 from firstlight.lab._live import News
 from firstlight.lab._reading import Reading
 
 
 @dataclass(frozen=True)
 class Lab:
-    """The recorder's client, the store's reader, the news for streams, the token of changes, and the drawn curves."""
+    """The recorder's client, the store's reader, news for streams, the token, drawn curves, the folder of tables."""
 
     client: Client
     reading: Reading
     news: News
     token: str
     curves: Curves
+    folder: Folder | None = None
 
 
 def lab_of(request: Request) -> Lab:

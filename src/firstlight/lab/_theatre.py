@@ -50,6 +50,7 @@ async def export(request: Request) -> Response:
     return HTMLResponse(text, headers={"content-disposition": f'attachment; filename="{name}"'})
 
 
+CHANGES: dict[str, Any] = {}
 PAGES = {
     "/theatre": room,
     "/api/theatre": listing,

@@ -9,9 +9,9 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from firstlight.lab._frames import Arrays
-from firstlight.lab._outcomes import unpack_claim, unpack_run
+from firstlight.lab._outcomes import unpack_claim, unpack_fits, unpack_run
 from firstlight.lab._places import Places
-from firstlight.records import RunHandle, Store, run_id, spec_from_mapping
+from firstlight.records import FitRecord, ProbeRecord, RunHandle, Store, run_id, spec_from_mapping
 
 
 class Writer:
@@ -72,7 +72,7 @@ class Writer:
         return [(self._handle.id, self._count)]
 
     def finish(self, message: Mapping[str, Any], arrays: Arrays) -> None:
-        """Write the record of an ended run or claim."""
+        """Write the record of an ended run, claim, fit or probe."""
         handle, self._handle = self._handle, None
         if handle is not None:
             handle.__exit__(None, None, None)
@@ -90,6 +90,10 @@ class Writer:
             for figure in figures:
                 self._store.put_figure(figure)
             self._store.put_claim(record)
+        for fit in unpack_fits(FitRecord, message.get("fits", ()), arrays):
+            self._store.put_fit(fit)
+        for probe in unpack_fits(ProbeRecord, message.get("probes", ()), arrays):
+            self._store.put_probe(probe)
 
     def close(self) -> None:
         """Commit what is left."""

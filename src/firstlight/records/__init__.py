@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from firstlight.records._duel import DuelEntry, DuelRate, DuelRecord, DuelWidth
     from firstlight.records._explain import SpecError
     from firstlight.records._facts import machine_facts, software_versions
-    from firstlight.records._fit import FitRecord
+    from firstlight.records._fit import STAIRCASE, FitRecord
     from firstlight.records._identity import SPEC_VERSION, changed_fields, digest_arrays, pin_arrays, run_id
     from firstlight.records._layout import FileError
     from firstlight.records._learned import LEARNED, first_row
@@ -137,7 +137,10 @@ _HOMES = {
         "Criterion",
         "CriterionForm",
     ),
-    "_fit": ("FitRecord",),
+    "_fit": (
+        "STAIRCASE",
+        "FitRecord",
+    ),
     "_probe": (
         "LayerCourse",
         "ProbeRecord",
@@ -167,6 +170,7 @@ __all__ = [
     "LEARNED",
     "PRESETS",
     "SPEC_VERSION",
+    "STAIRCASE",
     "Agreement",
     "ArraysTask",
     "BundledRun",

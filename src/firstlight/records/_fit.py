@@ -10,6 +10,9 @@ from firstlight.records._facts import machine_facts, software_versions
 from firstlight.records._figures import Figures, figure_digests
 from firstlight.records._values import Value
 
+STAIRCASE = "AGF staircase"
+"""The estimator of a record in which AGF predicts a loss curve and gradient flow measures it."""
+
 
 class FitRecord(Record):
     """An estimator's name and parameters, the digest of the data, and the scores.
@@ -21,6 +24,8 @@ class FitRecord(Record):
     - `seconds`: the mean time of one fit.
     - `message`: one line on the table.
     - `figures`: figures of the fitted model.
+
+    A record of the estimator `STAIRCASE` has in `scores` the predicted and the measured jumps and levels.
 
     >>> record = FitRecord(estimator="RFMClassifier", params={"depth": 5}, data="0" * 64, scores={"auc": 0.9})
     >>> FitRecord.from_json(record.to_json()) == record

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from firstlight import plots
 from firstlight._files import write_atomically
-from firstlight.records import ClaimRecord, DuelRecord, FigureData, FitRecord, ProbeRecord, RunRecord
+from firstlight.records import STAIRCASE, ClaimRecord, DuelRecord, FigureData, FitRecord, ProbeRecord, RunRecord
 from firstlight.records.figure import unpack_panels
 from firstlight.report._claim_view import ClaimView, claim_view
 from firstlight.report._duel_view import DuelView, duel_view
@@ -20,11 +20,12 @@ from firstlight.report._fit_view import FitView, fit_views
 from firstlight.report._format import duration, text_of
 from firstlight.report._probe_view import ProbeView, probe_view
 from firstlight.report._run_view import RunView, run_view
+from firstlight.report._staircase_view import StaircaseView, staircase_view
 
 PageRecord = RunRecord | ClaimRecord | FitRecord | ProbeRecord | DuelRecord
 """A record that a page can show."""
 
-_View = TypeVar("_View", RunView, ClaimView, FitView, ProbeView, DuelView)
+_View = TypeVar("_View", RunView, ClaimView, FitView, ProbeView, DuelView, StaircaseView)
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class PageView:
     fits: tuple[FitView, ...] = ()
     probes: tuple[ProbeView, ...] = ()
     duels: tuple[DuelView, ...] = ()
+    staircases: tuple[StaircaseView, ...] = ()
     papers: tuple[tuple[str, str], ...] = ()
     environments: tuple[Environment, ...] = ()
 
@@ -81,7 +83,9 @@ def render(
     records = _checked(records)
     runs = [run_view(record) for record in records if isinstance(record, RunRecord)]
     claims = [claim_view(record, drawable) for record in records if isinstance(record, ClaimRecord)]
-    fits = fit_views([record for record in records if isinstance(record, FitRecord)])
+    fitted = [record for record in records if isinstance(record, FitRecord)]
+    fits = fit_views([record for record in fitted if record.estimator != STAIRCASE])
+    staircases = [staircase_view(record) for record in fitted if record.estimator == STAIRCASE]
     probes = [probe_view(record) for record in records if isinstance(record, ProbeRecord)]
     duels = [duel_view(record) for record in records if isinstance(record, DuelRecord)]
     view = PageView(
@@ -92,8 +96,9 @@ def render(
         fits=_anchored(fits, [f"fit-{fit.id[:12]}" for fit in fits]),
         probes=_anchored(probes, [f"probe-{probe.id[:12]}" for probe in probes]),
         duels=_anchored(duels, [f"duel-{duel.id[:12]}" for duel in duels]),
+        staircases=_anchored(staircases, [f"staircase-{view.id[:12]}" for view in staircases]),
         papers=_sections(claims, _registered_papers() if papers is None else papers),
-        environments=_environments([*runs, *claims, *fits, *probes, *duels]),
+        environments=_environments([*runs, *claims, *fits, *probes, *duels, *staircases]),
     )
     draw = functools.partial(_drawn, seen=Counter())
     return _templates().get_template("report.html").render(view=view, draw=draw)
@@ -156,7 +161,9 @@ def _sections(claims: Sequence[ClaimView], papers: Mapping[str, str]) -> tuple[t
     return tuple((key, papers.get(key, key)) for key in ordered)
 
 
-def _environments(views: Sequence[RunView | ClaimView | FitView | ProbeView | DuelView]) -> tuple[Environment, ...]:
+def _environments(
+    views: Sequence[RunView | ClaimView | FitView | ProbeView | DuelView | StaircaseView],
+) -> tuple[Environment, ...]:
     # Newest first: a page may join records of several machines, or from before and after an update.
     ordered = sorted(views, key=lambda view: view.created, reverse=True)
     environments = (Environment(view.machine, view.versions) for view in ordered if view.machine or view.versions)

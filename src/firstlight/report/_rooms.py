@@ -4,6 +4,7 @@ import functools
 from collections import Counter
 from typing import Any
 
+from firstlight.report._figure_table import figure_tables
 from firstlight.report._page import _drawn, _templates
 
 
@@ -21,4 +22,4 @@ def render_room(template: str, **context: Any) -> str:
     True
     """
     draw = functools.partial(_drawn, seen=Counter())
-    return _templates().get_template(template).render(draw=draw, **context)
+    return _templates().get_template(template).render(draw=draw, tables=figure_tables, **context)

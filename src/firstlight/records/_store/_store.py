@@ -253,6 +253,13 @@ class Store:
         """Return all fits, in the order they were written."""
         return self._parsed(FitRecord, "SELECT record, digest, rowid FROM fits ORDER BY rowid")
 
+    def get_fit(self, id: str) -> FitRecord:
+        """Return the latest fit with an id."""
+        records = self._parsed(FitRecord, "SELECT record, digest, max(rowid) FROM fits WHERE id = ? GROUP BY id", (id,))
+        if not records:
+            raise StoreError(f"this store has no fit {id[:12]!r}; it may have been made in another store.")
+        return records[0]
+
     def put_probe(self, record: ProbeRecord) -> None:
         """Add the outcome of probing a model."""
         with self._writing() as connection:
@@ -264,6 +271,13 @@ class Store:
             if not _schema.has_probes(connection):
                 return []
             return self._parsed(ProbeRecord, "SELECT record, digest, rowid FROM probes ORDER BY rowid")
+
+    def get_probe(self, id: str) -> ProbeRecord:
+        """Return the latest probe with an id."""
+        record = next((record for record in reversed(self.probes()) if record.id == id), None)
+        if record is None:
+            raise StoreError(f"this store has no probe {id[:12]!r}; it may have been made in another store.")
+        return record
 
     def put_figure(self, figure: FigureData) -> str:
         """Store a figure and return its digest."""

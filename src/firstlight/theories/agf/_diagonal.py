@@ -5,13 +5,14 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.integrate import solve_ivp
+from scipy.integrate import Radau
 from scipy.optimize import nnls
 
 from firstlight import _canonical as canonical
 from firstlight.flow import Flow
 from firstlight.theories.agf._problem import check_alpha, check_times
 from firstlight.theories.agf._staircase import Staircase, from_levels
+from firstlight.theories.agf._stepping import Watch, step_through
 
 Vector = Float[np.ndarray, " d"]
 _SNAP = 1e-9
@@ -179,7 +180,15 @@ def _alternate(
     )
 
 
-def diagonal_flow(X: Any, y: Any, alpha: float | None = None, times: Any = 2.0, *, eta: float | None = None) -> Flow:
+def diagonal_flow(
+    X: Any,
+    y: Any,
+    alpha: float | None = None,
+    times: Any = 2.0,
+    *,
+    eta: float | None = None,
+    watch: Watch | None = None,
+) -> Flow:
     r"""Solve gradient flow of a diagonal network from u = √2·α, v = 0, for α of 10⁻¹⁰⁰ and below.
 
     $$\beta_i = \alpha^2 \sinh(2\eta S_i), \qquad \dot S = -\nabla_\beta L(\beta), \qquad \eta = -\log\alpha$$
@@ -192,6 +201,7 @@ def diagonal_flow(X: Any, y: Any, alpha: float | None = None, times: Any = 2.0, 
     - `alpha`: scale of the initialisation, below 1.
     - `times`: the last time in units of η, or increasing times from 0.
     - `eta`: −log α, in place of an α that would underflow.
+    - `watch`: called with each saved time and its loss while the flow is solved.
 
     >>> run = diagonal_flow(np.eye(2), np.array([2.0, -1.0]), 1e-100, 3.0)
     >>> run.final.round(6)
@@ -214,20 +224,25 @@ def diagonal_flow(X: Any, y: Any, alpha: float | None = None, times: Any = 2.0, 
     def jacobian(t: float, S: np.ndarray) -> np.ndarray:
         return -H * (2 * eta * np.sqrt(beta(S) ** 2 + np.exp(-4 * eta)))
 
-    ts = check_times(times)
-    solved = solve_ivp(
+    def report(t: float, S: np.ndarray) -> bool:
+        if watch is not None:
+            watch(t, _loss(X, y, beta(S)))
+        return False
+
+    ts, d = check_times(times), X.shape[1]
+    solver = Radau(
         lambda t, S: b - H @ beta(S),
-        (ts[0], ts[-1]),
-        np.zeros(X.shape[1]),
-        method="Radau",
-        t_eval=ts,
+        ts[0],
+        np.zeros(d),
+        ts[-1],
         jac=jacobian,
         rtol=1e-8,
-        atol=1e-10,
+        atol=1e-10,  # type: ignore[arg-type]
     )
-    path = np.stack([beta(S) for S in solved.y.T])
+    states, status, _ = step_through(solver, ts, done=report)
+    path = np.stack([beta(S) for S in states])
     loss = np.array([_loss(X, y, coefficients) for coefficients in path])
-    return Flow(solved.t, path, loss, "finished" if solved.success else "diverged", None, len(solved.t))
+    return Flow(ts[: len(path)], path, loss, status, None, len(path))
 
 
 def _loss(X: np.ndarray, y: np.ndarray, beta: np.ndarray) -> float:

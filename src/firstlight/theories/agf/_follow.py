@@ -9,8 +9,8 @@ from scipy.integrate import DOP853, LSODA, RK45
 
 from firstlight._threads import one_blas_thread
 from firstlight.flow import Flow
-from firstlight.flow._gradient_flow import FlowStatus
 from firstlight.theories.agf._problem import Problem, check_times
+from firstlight.theories.agf._stepping import Watch, step_through
 
 _SOLVERS: dict[str, Any] = {"dop853": DOP853, "rk45": RK45, "lsoda": LSODA}
 
@@ -25,6 +25,7 @@ def follow(
     rtol: float | None = None,
     max_steps: int = 500_000,
     loss_below: float | None = None,
+    watch: Watch | None = None,
 ) -> Flow:
     r"""Solve θ′ = −η∇L with each neuron as direction and log-norm, accurate at scales of 10⁻¹⁰⁰ too.
 
@@ -41,6 +42,7 @@ def follow(
     - `rtol`: relative tolerance of the solver.
     - `max_steps`: the most steps of the solver.
     - `loss_below`: a loss at which to stop.
+    - `watch`: called with each saved time and its loss while the flow is solved.
 
     >>> from firstlight.theories import agf
     >>> problem = agf.network(np.diag([2.0, 1.0]), np.diag([2.0, 1.0]), "linear")
@@ -61,14 +63,16 @@ def follow(
     rtol = rtol or (1e-7 if problem.smooth else 1e-4)
     right, unpack = _polar(problem, theta.shape, float(eta))
     start = np.concatenate([(theta / norm[:, None]).ravel(), np.log(norm)])
-    done = _level(problem, unpack, loss_below)
+    done = None if loss_below is None and watch is None else _level(problem, unpack, loss_below, watch)
     options: dict[str, Any] = {"rtol": rtol, "atol": rtol * _absolute(problem)}
     if solver == "lsoda" and problem.hessian is not None:
         jacobian = _jacobian(problem, theta.shape, float(eta))
         # SciPy before 1.17 counts the arguments of the callable, which a decorated function hides.
         options["jac"] = lambda t, y: jacobian(t, y)
     with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
-        states, status, steps = _solve(_SOLVERS[solver], right, start, ts, options, max_steps, done)
+        states, status, steps = step_through(
+            _SOLVERS[solver](right, ts[0], start, ts[-1], **options), ts, max_steps=max_steps, done=done
+        )
     params = np.stack([unpack(state) for state in states])
     loss = np.array([float(problem.cost(p)[0]) for p in params])
     return Flow(ts[: len(states)], params, loss, status, None, steps)
@@ -130,30 +134,15 @@ def _jacobian(problem: Problem, shape: tuple[int, ...], eta: float) -> Callable[
     return jacobian
 
 
-def _level(problem: Problem, unpack: Callable[..., Any], below: float | None) -> Callable[[np.ndarray], bool]:
-    return lambda y: below is not None and float(problem.cost(unpack(y))[0]) <= below
+def _level(
+    problem: Problem, unpack: Callable[..., Any], below: float | None, watch: Watch | None
+) -> Callable[[float, np.ndarray], bool]:
+    """Return a function that reports the loss of a state, and whether it is below the level."""
 
+    def done(t: float, y: np.ndarray) -> bool:
+        loss = float(problem.cost(unpack(y))[0])
+        if watch is not None:
+            watch(t, loss)
+        return below is not None and t > 0 and loss <= below
 
-def _solve(
-    method: Any,
-    right: Callable[..., Any],
-    y: np.ndarray,
-    ts: np.ndarray,
-    options: dict[str, Any],
-    max_steps: int,
-    done: Callable[[np.ndarray], bool],
-) -> tuple[list[np.ndarray], FlowStatus, int]:
-    """Return the states at the times that were reached, by the dense output of each step."""
-    solver = method(right, ts[0], y, ts[-1], **options)
-    states, steps = [y], 0
-    while solver.status == "running" and steps < max_steps:
-        solver.step()
-        steps += 1
-        passed = int(np.searchsorted(ts, solver.t, side="right"))
-        if passed > len(states):
-            between = solver.dense_output()
-            states += [between(t) for t in ts[len(states) : passed]]
-            if done(states[-1]):
-                return states, "event", steps
-    status: FlowStatus = "finished" if solver.status == "finished" else "diverged"
-    return states, "max_steps" if solver.status == "running" else status, steps
+    return done

@@ -13,6 +13,7 @@ from firstlight._threads import one_blas_thread
 from firstlight.flow import Flow
 from firstlight.theories.agf._problem import check_alpha, check_times
 from firstlight.theories.agf._staircase import Staircase, from_levels
+from firstlight.theories.agf._stepping import Watch, step_through
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,10 +155,10 @@ class LinearNetwork:
             times, levels, list(range(len(times))), eta=np.inf, kappa=2, parameters=path, name="linear network"
         )
 
-    def flow(self, alpha: float, times: Any, seed: int = 0, rtol: float = 1e-8) -> Flow:
+    def flow(self, alpha: float, times: Any, seed: int = 0, rtol: float = 1e-8, watch: Watch | None = None) -> Flow:
         """Solve gradient flow from entries of W, V ~ N(0, α²), in units of −log α.
 
-        The `params` of the result are β (n, M, d).
+        The `params` of the result are β (n, M, d). `watch` is called with each saved time and its loss.
         """
         check_alpha(alpha)
         if alpha >= 1:
@@ -177,14 +178,15 @@ class LinearNetwork:
 
         y = alpha * rng.standard_normal(M * K + K * d)
         solver = DOP853(right, 0.0, y, ts[-1], rtol=rtol, atol=1e-6 * alpha * rtol)
-        states = [y]
+
+        def report(t: float, y: np.ndarray) -> bool:
+            if watch is not None:
+                a, w = unpack(y)
+                watch(t, self.loss(a @ w))
+            return False
+
         with one_blas_thread():
-            while solver.status == "running":
-                solver.step()
-                passed = int(np.searchsorted(ts, solver.t, side="right"))
-                if passed > len(states):
-                    between = solver.dense_output()
-                    states += [between(t) for t in ts[len(states) : passed]]
+            states, _, _ = step_through(solver, ts, done=report)
         path = np.stack([a @ w for a, w in map(unpack, states)])
         loss = np.array([self.loss(beta) for beta in path])
         return Flow(

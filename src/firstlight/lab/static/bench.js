@@ -1,0 +1,220 @@
+// Room 6: a table, its target, the methods on the same folds; saved probes layer by layer.
+
+import { $, all, element, post, Stream } from "/static/lab.js";
+
+const form = $("#setting");
+const state = { jobs: [], job: "", shown: form.dataset.fit, probe: form.dataset.probe, opening: "", files: [], sequence: 0, wanted: form.dataset.target };
+const ACTIVE = ["queued", "running", "paused"];
+
+function values() {
+  const entries = {};
+  for (const control of form.elements) { if (control.name) { entries[control.name] = control.value.trim(); } }
+  return entries;
+}
+
+function address() {
+  const entries = Object.entries({ ...values(), fit: state.shown, probe: state.probe }).filter(([, value]) => value);
+  const query = new URLSearchParams(entries).toString();
+  history.replaceState(null, "", query ? `?${query}` : location.pathname);
+}
+
+function showProblems(problems) {
+  for (const line of all("[data-problem]")) {
+    const message = problems[line.dataset.problem];
+    line.hidden = !message;
+    line.textContent = message ?? "";
+    line.closest(".knob")?.classList.toggle("wrong", Boolean(message));
+    const control = line.dataset.problem ? form.elements[line.dataset.problem] : null;
+    if (control?.setAttribute) { message ? control.setAttribute("aria-invalid", "true") : control.removeAttribute("aria-invalid"); }
+  }
+}
+
+async function read(path) {
+  try {
+    const response = await fetch(path);
+    return { ok: response.ok, ...(await response.json()) };
+  } catch { return { ok: false, error: "The lab does not answer. Is it still running?" }; }
+}
+
+function problemsOf(answer, field) { return answer.problems ?? { [field]: answer.error ?? "The lab refused the request." }; }
+
+// ---- files and columns
+
+function size(bytes) { return bytes < 1e6 ? `${Math.max(1, Math.round(bytes / 1000))} kB` : `${(bytes / 1e6).toFixed(1)} MB`; }
+
+async function showFiles() {
+  const answer = await read("/api/bench/files");
+  if (!answer.ok) { showProblems({ file: answer.error }); return; }
+  state.files = answer.files;
+  const select = form.elements.file;
+  const before = select.value || form.dataset.file;
+  const tables = answer.files.filter((file) => file.kind === "table");
+  select.replaceChildren(element("option", tables.length ? "choose a file" : "no table in the folder", { value: "" }),
+    ...tables.map((file) => element("option", `${file.name} (${size(file.size)}${file.size > answer.largest ? ", too large" : ""})`, { value: file.id })));
+  if (before && !tables.some((file) => file.id === before)) { select.append(element("option", "a file that is not in the folder any more", { value: before })); }
+  select.value = before ?? "";
+  showProbeFiles();
+  document.body.dataset.files = String(answer.files.length);
+}
+
+async function showColumns() {
+  const sequence = ++state.sequence;
+  const file = form.elements.file.value;
+  const select = form.elements.target;
+  const before = state.wanted || select.value;
+  $("#fit").disabled = true;
+  $("#columns-note").textContent = "";
+  delete document.body.dataset.columns;
+  if (!file) { showProblems({}); select.replaceChildren(element("option", "choose a column", { value: "" })); return; }
+  $("#columns-note").textContent = "reading the columns …";
+  const answer = await read(`/api/bench/columns?file=${encodeURIComponent(file)}`);
+  if (sequence !== state.sequence) { return; }
+  showProblems(answer.ok ? {} : problemsOf(answer, "file"));
+  if (!answer.ok) { $("#columns-note").textContent = ""; return; }
+  select.replaceChildren(element("option", "choose a column", { value: "" }), ...answer.columns.map((column) => {
+    const option = element("option", `${column.name} (${column.kind}${column.reason ? `: ${column.reason}` : `, ${column.distinct} different`})`, { value: column.name });
+    option.disabled = Boolean(column.reason);
+    return option;
+  }));
+  if (answer.columns.some((column) => column.name === before)) { select.value = before; }
+  state.wanted = "";
+  const gaps = answer.columns.filter((column) => column.missing).length;
+  $("#columns-note").textContent = `${answer.rows} rows, ${answer.columns.length} columns${gaps ? `, ${gaps} of them with gaps` : ""}.`;
+  $("#fit").disabled = false;
+  document.body.dataset.columns = file;
+  address();
+}
+
+function showProbeFiles() {
+  const probes = state.files.filter((file) => file.kind === "probe");
+  $("#probe-files").replaceChildren(...probes.map((file) => {
+    const item = element("li");
+    const button = element("button", "Open", { type: "button", "aria-label": `Open the probe ${file.name}` });
+    button.addEventListener("click", async () => {
+      showProblems({});
+      const answer = await post("/api/bench/probe", { file: file.id });
+      if (!answer.ok) { showProblems({ probe: answer.problems?.file ?? answer.error }); return; }
+      state.opening = answer.id;
+      onJobs(state.jobs);
+    });
+    item.append(element("span", `${file.name} (${size(file.size)})`), button);
+    return item;
+  }));
+}
+
+// ---- the comparison
+
+function onJobs(jobs) {
+  state.jobs = jobs;
+  const own = jobs.find((job) => job.id === state.job) ?? jobs.find((job) => job.kind === "fit" && ACTIVE.includes(job.state)) ?? null;
+  if (own && !state.job) { state.job = own.id; }
+  showJob(own);
+  if (own?.state === "failed") { showProblems({ "": own.message }); state.job = ""; }
+  if (own?.state === "finished" && own.notes.fit) { state.job = ""; showFit(own.notes.fit); }
+  const opened = jobs.find((job) => job.id === state.opening);
+  if (opened?.state === "failed") { state.opening = ""; showProblems({ probe: opened.message }); }
+  if (opened?.state === "finished" && opened.notes.probe) { state.opening = ""; showProbe(opened.notes.probe); }
+  showQueue();
+}
+
+function showJob(job) {
+  const current = job ? job.state : state.shown ? "finished" : "not run";
+  const badge = $("#fit-state");
+  badge.textContent = current;
+  badge.className = `badge ${current.replace(" ", "-")}`;
+  $("#fit").hidden = ACTIVE.includes(current);
+  $("#stop").hidden = !ACTIVE.includes(current);
+  $("#bar").hidden = !ACTIVE.includes(current);
+  if (job) {
+    $("#progress").value = job.done;
+    $("#progress-text").textContent = current === "queued" ? "waiting for the worker" : `${Math.round(100 * job.done)} % ${job.message}`;
+  }
+}
+
+async function showPart(path, target, link) {
+  const response = await fetch(path);
+  if (!response.ok) { $(target).replaceChildren(element("p", (await response.json()).error ?? "It is not in this store.", { class: "problem" })); return false; }
+  // The server escapes every value; this is markup of its own templates.
+  $(target).innerHTML = await response.text();
+  $(link).hidden = false;
+  $(link).href = `${path}/export`;
+  return true;
+}
+
+async function showFit(id) {
+  if (!await showPart(`/api/bench/fits/${encodeURIComponent(id)}`, "#result", "#export-fit")) { return; }
+  state.shown = id;
+  address();
+  showJob(null);
+  document.body.dataset.fit = id;
+  showRecords();
+}
+
+async function showProbe(id) {
+  if (!await showPart(`/api/bench/probes/${encodeURIComponent(id)}`, "#probe", "#export-probe")) { return; }
+  state.probe = id;
+  address();
+  document.body.dataset.probe = id;
+  showRecords();
+}
+
+// ---- lists
+
+function showQueue() {
+  const waiting = state.jobs.filter((job) => job.kind === "fit" && (ACTIVE.includes(job.state) || job.state === "failed"));
+  $("#queue").replaceChildren(...waiting.map((job) => {
+    const item = element("li");
+    const action = ACTIVE.includes(job.state) ? "stop" : "remove";
+    const words = action === "stop" ? "Stop" : "Remove";
+    const button = element("button", words, { type: "button", "aria-label": `${words}: ${job.title}` });
+    button.addEventListener("click", () => post("/api/jobs", { id: job.id, action }));
+    item.append(element("span", job.title), element("span", job.state, { class: `badge ${job.state}` }), button);
+    return item;
+  }));
+}
+
+function list(target, rows, name, show) {
+  if (!rows.length) { return; }
+  $(target).replaceChildren(...rows.map((row) => {
+    const item = element("li");
+    const words = element("span");
+    const link = element("a", row.title, { href: `/bench?${name}=${row.id}` });
+    link.addEventListener("click", (event) => { if (!event.ctrlKey && !event.metaKey && !event.shiftKey) { event.preventDefault(); show(row.id); } });
+    words.append(link, element("span", ` ${row.words}`, { class: "hint" }));
+    item.append(words, element("a", "Export", { href: `/api/bench/${name}s/${row.id}/export`, "aria-label": `Export ${row.title} ${row.id.slice(0, 6)}` }));
+    return item;
+  }));
+}
+
+async function showRecords() {
+  const answer = await read("/api/bench/records");
+  if (!answer.ok) { return; }
+  list("#fits", answer.fits, "fit", showFit);
+  list("#probes", answer.probes, "probe", showProbe);
+}
+
+// ---- actions
+
+form.addEventListener("submit", async (event) => {
+  event.preventDefault();
+  showProblems({});
+  const answer = await post("/api/bench", values());
+  if (!answer.ok) { showProblems(answer.problems ?? { "": answer.error ?? "The lab refused the comparison." }); return; }
+  state.job = answer.id;
+  onJobs(state.jobs.some((job) => job.id === answer.id) ? state.jobs : [...state.jobs, answer.body]);
+});
+form.addEventListener("input", (event) => {
+  address();
+  if (event.target.name === "file") { showColumns(); }
+});
+$("#stop").addEventListener("click", () => post("/api/jobs", { id: state.job, action: "stop" }));
+$("#refresh").addEventListener("click", async () => { await showFiles(); await showColumns(); });
+
+const stream = new Stream({ jobs: onJobs });
+await showFiles();
+if (state.shown) { await showFit(state.shown); }
+if (state.probe) { await showProbe(state.probe); }
+document.body.dataset.ready = "yes";
+await showColumns();
+stream.show("");
+showRecords();

@@ -1,0 +1,20 @@
+"""Walk through a page with the tab key."""
+
+
+def unreachable(page):
+    """Return the beginning of every visible control that the tab key does not reach."""
+    from selenium.webdriver.common.keys import Keys
+
+    wanted = set(page.js(
+        "return Array.from(document.querySelectorAll('a[href],button,input,select,textarea,summary'))"
+        ".filter((e) => e.checkVisibility() && !e.disabled && e.type !== 'hidden')"
+        ".map((e, i) => (e.dataset.place = String(i)))"
+    ))  # fmt: skip
+    reached = set()
+    for _ in range(len(wanted) + 25):
+        page.driver.switch_to.active_element.send_keys(Keys.TAB)
+        place = page.js("return document.activeElement.dataset.place")
+        if place is not None:
+            reached.add(place)
+    words = "arguments[0].map((i) => document.querySelector(`[data-place='${i}']`).outerHTML.slice(0, 80))"
+    return page.js(f"return {words}", sorted(wanted - reached))
