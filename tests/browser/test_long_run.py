@@ -29,7 +29,7 @@ requestAnimationFrame(step);
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    """A lab on a store with a short and a long run of the same setting, told apart by their seeds."""
+    """A lab on a store with a short and a long run of the same setting, with different seeds."""
     folder = tmp_path_factory.mktemp("long")
     seeds = {}
     with Store(folder / "store.sqlite", "rw") as store:

@@ -87,7 +87,7 @@ export class Stage {
     $("irrep").value = String(this.irrep);
     const some = data.units.length < data.columns ? `${data.units.length} of ${data.columns} ${data.column}s are drawn, those with the largest weights at the end. ` : "";
     const gone = data.units.length > data.alive ? `Below the line are ${data.units.length - data.alive} units that weight decay shrank to less than a tenth of the largest: what is left of them is noise.` : "";
-    $("heat-note").textContent = `A row is a ${data.column}, a column an irrep, and dark means a large share of the unit's weights. ${some}${gone}`;
+    $("heat-note").textContent = `A row is a ${data.column}, a column an irrep, and strong colour means a large share of the unit's weights. ${some}${gone}`;
     $("heat-caption").textContent = `Rows are sorted by what they become at the end.`;
     this.draw();
     document.body.dataset.shown = data.id;
