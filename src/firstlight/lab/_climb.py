@@ -81,7 +81,8 @@ class Climb:
             loss,
             x=Axis("time", f"units of {self.eta:.4g}", scale="log"),
             title=self.title,
-            caption=f"The steps were predicted before gradient flow was solved from the same weights. Unit of time: {self.clock}.",
+            caption="The steps were predicted before gradient flow was solved from the same weights. "
+            f"The unit of time is the {self.clock}.",
         )
         return FitRecord(
             estimator=STAIRCASE,
