@@ -216,6 +216,23 @@ def test_figures_and_fits_are_kept(store, path):
             reader.get_figure("0" * 64)
 
 
+def test_the_latest_fit_and_probe_are_read_by_their_ids(store):
+    fits = [FitRecord(estimator="Ridge", data="0" * 64, scores={"mean": mean}) for mean in (0.1, 0.9)]
+    probes = [ProbeRecord(name="model", samples=3, created=created) for created in ("2026-01-01", "2026-01-02")]
+    assert fits[0].id == fits[1].id
+    assert probes[0].id == probes[1].id
+    for fit, probe in zip(fits, probes, strict=True):
+        store.put_fit(fit)
+        store.put_probe(probe)
+    store.put_fit(FitRecord(estimator="other", data="0" * 64))
+    assert store.get_fit(fits[0].id) == fits[1]
+    assert store.get_probe(probes[0].id) == probes[1]
+    with pytest.raises(StoreError, match="no fit '0000"):
+        store.get_fit("0" * 64)
+    with pytest.raises(StoreError, match="no probe '0000"):
+        store.get_probe("0" * 64)
+
+
 def test_the_frame_of_runs_is_tidy(store):
     assert list(store.runs_frame()["status"]) == list(store.claims_frame()["status"]) == []
     store.put_run(run(0))

@@ -6,10 +6,12 @@ from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from firstlight import report
 from firstlight.records import (
+    STAIRCASE,
     ClaimRecord,
     FitRecord,
     LayerCourse,
@@ -399,3 +401,45 @@ def test_fits_with_other_settings_stand_apart_and_equal_ones_once():
         ("Regression of y", ["0.2000"]),
         ("Classification of y", ["0.9000"]),
     ]
+
+
+def test_a_staircase_stands_jump_by_jump_and_not_among_the_fits():
+    columns = {
+        "predicted_time": [1.0, 2.0], "measured_time": [1.25, float("nan")], "time_error": [-0.2, float("nan")],
+        "predicted_level": [0.5, 1e-20], "measured_level": [0.5, float("nan")], "level_error": [0.0, float("nan")],
+        "first_level": 2.0,
+    }  # fmt: skip
+    record = FitRecord(
+        estimator=STAIRCASE,
+        params={"title": "Diagonal <b>network</b>", "alpha": "1e-6"},
+        data="0" * 64,
+        scores=columns,
+        message="AGF predicted 2 jumps.",
+    )
+    first, second = report.staircase_view(record).rows
+    assert (first.predicted_time, first.measured_time, first.time_error) == ("1", "1.25", "−20.0 %")
+    assert (second.predicted_level, second.measured_time, second.level_error) == ("0", "–", "–")
+    text = _render(record, _fit())
+    assert "Diagonal &lt;b&gt;network" in text
+    assert "AGF predicted 2 jumps." in text
+    assert text.index('id="fits"') < text.index('id="staircases"')
+    assert text.count("<article") == 2
+
+
+def test_the_numbers_of_a_figure_are_its_arrays():
+    curve = figure.curves(
+        [figure.Series("a", [0, 1], [1.0, 0.5]), figure.Series("b", [1, 2], [2.0, 4.0])], x="step", y="loss"
+    )
+    table = figure.heatmap([[1.0, 2.0]], x="x", y="y", value="v", rows=["r"], columns=["c", "d"])
+    bars = figure.bars(["g"], {"score": [0.5]}, errors={"score": [0.1]}, x="method", y="R²")
+    assert report.figure_tables(curve)[0].rows == (("0", "1", "–"), ("1", "0.5", "2"), ("2", "–", "4"))
+    assert report.figure_tables(table)[0].rows == (("r", "1", "2"),)
+    assert (report.figure_tables(bars)[0].head, report.figure_tables(bars)[0].rows) == (
+        ("method", "score", "± score"),
+        (("g", "0.5", "0.1"),),
+    )
+    both = figure.panels([curve, bars])
+    assert len(report.figure_tables(both)) == 2
+    assert report.figure_tables(figure.circles([[1, 0], [0, 1]], x="cos", y="sin")) == ()
+    long = figure.curves([figure.Series("a", np.arange(5000.0), np.zeros(5000))], x="step", y="loss")
+    assert len(report.figure_tables(long)[0].rows) <= 200

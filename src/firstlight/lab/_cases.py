@@ -78,7 +78,7 @@ class Kind:
     alphas: tuple[float, float]
 
 
-_WAVES = "1.5, 0.65, -0.1, 0.1, -0.35, -1.5, -0.65, 0.1, -0.1, 0.35"
+_WAVES = "1.5, 0.65, -0.1, 0.1, -0.65, -1.5, -0.65, 0.1, -0.1, 0.65"
 """The waves of frequency 1 (size 5) and 3 (size 2.5) modulo 10, rounded."""
 
 KINDS = {

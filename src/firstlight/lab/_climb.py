@@ -76,13 +76,13 @@ class Climb:
         t, loss = run.times[1:], run.loss[1:]
         compared = self.steps.compare(t, loss)
         columns = {name: _plain(compared.frame[name].to_numpy()) for name in compared.frame}
-        unit = f"units of {self.clock}"
         drawn = self.steps.figure_data(
             t,
             loss,
-            x=Axis("time", unit, scale="log"),
+            x=Axis("time", f"units of {self.eta:.4g}", scale="log"),
             title=self.title,
-            caption="The dashed steps were predicted before gradient flow was solved from the same weights.",
+            caption="The steps were predicted before gradient flow was solved from the same weights. "
+            f"The unit of time is the {self.clock}.",
         )
         return FitRecord(
             estimator=STAIRCASE,
@@ -173,7 +173,7 @@ def _modular(given: Mapping[str, Any]) -> _Made:
     x = given["template"]
     task = agf.Template(f"Z{len(x)}", x)
     theta = task.problem.initial(given["width"], given["alpha"], given["seed"])
-    return _general(task.problem, theta, f"modulo {len(x)}", (x,), solver="lsoda", groups=task.dominant, learned=1e-3)
+    return _general(task.problem, theta, f"modulo {len(x)}", (x,), solver="lsoda", learned=1e-2)
 
 
 def _network(given: Mapping[str, Any]) -> _Made:
@@ -197,7 +197,7 @@ def _general(
     def flow(times: np.ndarray, watch: Watch) -> Flow:
         return agf.follow(problem, theta, times, eta=steps.eta, solver=solver, max_steps=200_000, watch=watch)
 
-    clock = "the mean wait of a unit" if problem.kappa > 2 else "−log ‖θ₀‖, averaged"
+    clock = "mean of 1/‖θ₀‖ − 1" if problem.kappa == 3 else "mean of −log ‖θ₀‖"
     return _Made(words, parts, steps.eta, clock, steps, flow)
 
 
@@ -225,7 +225,7 @@ def _dataset(name: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     if name == "corner":
         X = np.random.default_rng(seed).standard_normal((60, 3))
         return X, 2 * np.maximum(X[:, 0], 0) - np.maximum(X[:, 1], 0)
-    X = np.random.default_rng(seed).standard_normal((120, 4))
+    X = np.random.default_rng(seed).standard_normal((60, 3))
     return X, np.stack([3 * np.tanh(X[:, 0]), np.tanh(X[:, 1])], axis=1)
 
 

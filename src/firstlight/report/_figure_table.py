@@ -1,5 +1,6 @@
 """The numbers of a figure as a table, for readers who cannot see it or want the digits."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +24,7 @@ class FigureTable:
 
 
 def figure_tables(figure: FigureData) -> tuple[FigureTable, ...]:
-    """Return the numbers of a figure: one table for bars and maps, one for each curve, none for other kinds.
+    """Return the numbers of a figure: one table, one for each of several panels, none for kinds without numbers.
 
     >>> from firstlight.records.figure import bars
     >>> figure_tables(bars(["a", "b"], {"share": [0.25, 0.75]}, x="column", y="importance"))[0].rows
@@ -35,8 +36,8 @@ def figure_tables(figure: FigureData) -> tuple[FigureTable, ...]:
         return (_bars(figure),)
     if figure.kind in ("heatmap", "alignment"):
         return (_map(figure),)
-    if "series" in figure.meta:
-        return tuple(_curve(figure, series) for series in unpack_series(figure))
+    if figure.meta.get("series"):
+        return (_curves(figure),)
     return ()
 
 
@@ -60,11 +61,17 @@ def _map(figure: FigureData) -> FigureTable:
     return FigureTable(figure.title, ("", *map(str, columns)), body)
 
 
-def _curve(figure: FigureData, series: Any) -> FigureTable:
-    places = np.arange(len(series.x))[:: max(1, -(-len(series.x) // MOST_ROWS))]
-    head = (figure.x.text if figure.x else "x", series.label)
-    x, y = np.asarray(series.x), np.asarray(series.y)
-    return FigureTable(figure.title, head, tuple(tuple(_texts((x[place], y[place]))) for place in places))
+def _curves(figure: FigureData) -> FigureTable:
+    """Return all curves over the places of any of them; gaps are dashes."""
+    series = unpack_series(figure)
+    places = np.unique(np.concatenate([np.asarray(curve.x, float) for curve in series]))
+    places = places[:: max(1, -(-len(places) // MOST_ROWS))]
+    columns = []
+    for curve in series:
+        known = dict(zip(np.asarray(curve.x, float).tolist(), np.asarray(curve.y, float).tolist(), strict=True))
+        columns.append([known.get(place, math.nan) for place in places.tolist()])
+    head = (figure.x.text if figure.x else "x", *(curve.label for curve in series))
+    return FigureTable(figure.title, head, tuple(tuple(_texts(row)) for row in zip(places, *columns, strict=True)))
 
 
 def _texts(values: Any) -> list[str]:

@@ -216,3 +216,35 @@ def test_learned_frequencies_leave_the_utility_with_both_signs(summands, learned
 def test_a_harmonic_needs_two_conjugate_frequencies(k):
     with pytest.raises(ValueError, match=rf"must lie in 1…2, without 6/2, got {k} for p = 6"):
         agf.harmonic_template(6, {k: 1.0})
+
+
+def _flows():
+    X, y = np.eye(3), np.array([3.0, -2.0, 1.0])
+    network = agf.LinearNetwork(np.eye(2), np.diag([2.0, 1.0]), 2)
+    task = agf.InContext(np.diag([1.0, 0.5]), 8)
+    theta = task.initial(2, 0.05)
+    return {
+        "diagonal": lambda watch: agf.diagonal_flow(X, y, 1e-4, 3.0, watch=watch),
+        "linear": lambda watch: network.flow(1e-3, 2.0, watch=watch),
+        "general": lambda watch: agf.follow(task.problem, theta, 40.0, watch=watch),
+    }
+
+
+@pytest.mark.parametrize("name", ["diagonal", "linear", "general"])
+def test_a_watched_flow_reports_each_saved_time_with_its_loss(name):
+    reports = []
+    run = _flows()[name](lambda t, loss: reports.append((t, loss)))
+    times, losses = np.array(reports).T
+    assert times.tolist() == run.times.tolist()
+    # The same formula is evaluated twice on the same states.
+    np.testing.assert_allclose(losses, run.loss, rtol=64 * np.finfo(float).eps, atol=rounding(run.loss[0], 10))
+
+
+@pytest.mark.parametrize("name", ["diagonal", "linear", "general"])
+def test_an_error_of_the_watcher_ends_the_flow(name):
+    def watch(t, loss):
+        if t > 0:
+            raise StopIteration
+
+    with pytest.raises(StopIteration):
+        _flows()[name](watch)

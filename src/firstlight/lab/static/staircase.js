@@ -1,7 +1,7 @@
 // Room 3: a case, its predicted staircase, gradient flow over it, and the jumps side by side.
 
 import { $, all, element, post, Stream } from "/static/lab.js";
-import { loadChart, number } from "/static/charts.js";
+import { loadChart, number as digits } from "/static/charts.js";
 
 const form = $("#setting");
 const state = { answer: null, shown: "", job: null, jobs: [], sequence: 0, curve: null, alpha: "", others: [], family: "" };
@@ -13,6 +13,9 @@ let chart;
 const chosen = () => form.elements.case.selectedOptions[0];
 const defaults = () => JSON.parse(chosen().dataset.defaults);
 const limits = () => JSON.parse(chosen().dataset.alphas);
+
+// Small numbers as powers of ten, so that they fit a tile.
+const number = (value) => (value !== 0 && Math.abs(value) < 1e-3 ? Number(value).toExponential(1) : digits(value));
 
 // ---- the form
 
@@ -150,8 +153,8 @@ async function show(answer) {
   }
   chart.put("stairs", answer.stairs);
   if (state.curve) { chart.put("now", state.curve); }
-  chart.plot.below[0].axis_label = `time, in units of η = ${answer.clock} = ${number(answer.eta)}`;
-  $("#clock").textContent = "In this unit the steps stay where they are as α shrinks, and the flow grows sharper.";
+  chart.plot.below[0].axis_label = `time / η, η = ${number(answer.eta)}`;
+  $("#clock").textContent = `The unit of time is η = ${answer.clock}: as α shrinks, the steps stay about where they are, and the flow grows sharper.`;
   $("#prediction-state").textContent = answer.jumps.length ? "predicted from the first weights, before the flow is solved" : "AGF predicts no jump for this setting";
   $("#jumps").textContent = String(answer.jumps.length);
   $("#first-jump").textContent = answer.jumps.length ? number(answer.jumps[0].flow_time) : "–";
