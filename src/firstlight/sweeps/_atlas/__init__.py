@@ -3,7 +3,7 @@
 from firstlight.sweeps._atlas._axis import AXES, choose_axes, field_of, label_of, make_axis, value_of
 from firstlight.sweeps._atlas._diagram import Point, axis_fields, draw_all, draw_phase
 from firstlight.sweeps._atlas._family import Family, Outcome, families, family_id, outcome_of
-from firstlight.sweeps._atlas._theory import expect
+from firstlight.sweeps._atlas._theory import expect, not_cached
 
 __all__ = [
     "AXES",
@@ -20,6 +20,7 @@ __all__ = [
     "field_of",
     "label_of",
     "make_axis",
+    "not_cached",
     "outcome_of",
     "value_of",
 ]

@@ -51,7 +51,7 @@ def expect(specs: Sequence[RunSpec], *, compute: bool = True) -> Expectation:
     reasons = [reason_without_forecast(spec) for spec in specs]
     if all(reasons):
         return Expectation(nothing, f"No forecast: {reasons[0]}." if reasons else "")
-    if not compute and (waiting := _not_cached(specs)):
+    if not compute and (waiting := not_cached(specs)):
         return Expectation(nothing, f"The boundary of {', '.join(waiting)} is computed once …", waiting)
     chances = tuple(
         None if reason else _plain(predict_spec(spec).probability) for spec, reason in zip(specs, reasons, strict=True)
@@ -97,8 +97,10 @@ def _crossing(places: np.ndarray, chances: np.ndarray) -> float:
     return math.nan
 
 
-def _not_cached(specs: Sequence[RunSpec]) -> tuple[str, ...]:
-    wanted = {spec.task.group: spec.task for spec in specs if isinstance(spec.task, GroupTask)}
+def not_cached(specs: Sequence[RunSpec]) -> tuple[str, ...]:
+    """Return the groups that the forecast covers, and whose boundary is not in the cache."""
+    covered = [spec for spec in specs if not reason_without_forecast(spec)]
+    wanted = {spec.task.group: spec.task for spec in covered if isinstance(spec.task, GroupTask)}
     return tuple(name for name, task in wanted.items() if not is_cached(groups.of_task(task)))
 
 
