@@ -151,16 +151,19 @@ def line_in_cells(curve: figure.Series, x: PhaseAxis, y: PhaseAxis) -> list[list
 
 def _curves(records: Sequence[RunRecord]) -> FigureData | None:
     """Return the held-out accuracy of the first runs over their epochs."""
+    shown = [record for record in records if "test_accuracy" in record.table and len(record.table)][:_MOST_CURVES]
+    if not shown:
+        return None
+    seeds = {record.spec.seed for record in shown}
     series = [
-        figure.Series(f"seed {record.spec.seed}, {record.id[:6]}", record.table.step, record.table["test_accuracy"])
-        for record in records
-        if "test_accuracy" in record.table and len(record.table)
+        figure.Series(
+            f"seed {record.spec.seed}" if len(seeds) == len(shown) else f"seed {record.spec.seed}, {record.id[:6]}",
+            record.table.step,
+            record.table["test_accuracy"],
+        )
+        for record in shown
     ]
-    return (
-        figure.curves(series[:_MOST_CURVES], x=records[0].spec.clock, y="accuracy on held-out pairs")
-        if series
-        else None
-    )
+    return figure.curves(series, x=shown[0].spec.clock, y="accuracy on held-out pairs")
 
 
 def _setting(record: RunRecord) -> str:

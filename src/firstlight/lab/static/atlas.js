@@ -141,6 +141,9 @@ function drawGrid(record) {
 
 function buildGrid(grid, record, columns, rows) {
   const body = element("tbody");
+  const head = element("tr", "", { role: "row" });
+  head.append(element("th", `↑ ${record.y.label}`, { class: "axis up", colspan: columns + 1, role: "columnheader" }));
+  body.append(head);
   for (let row = rows - 1; row >= 0; row -= 1) {
     const line = element("tr", "", { role: "row" });
     line.append(element("th", record.y.names[row], { scope: "row", role: "rowheader" }));
@@ -155,7 +158,7 @@ function buildGrid(grid, record, columns, rows) {
     body.append(line);
   }
   const foot = element("tr", "", { role: "row" });
-  foot.append(element("th", `${record.y.label} ↑`, { class: "corner", role: "columnheader" }));
+  foot.append(element("td", "", { role: "gridcell" }));
   for (const name of record.x.names) { foot.append(element("th", name, { scope: "col", role: "columnheader" })); }
   const label = element("tr", "", { role: "row" });
   label.append(element("td", "", { role: "gridcell" }), element("th", `${record.x.label} →`, { class: "axis", colspan: columns, role: "columnheader" }));
@@ -297,7 +300,7 @@ async function ask() {
   $("#sure").checked = false;
   if (ok) {
     state.own = answer.id;
-    $("#cost-points").textContent = answer.left < answer.points ? `${answer.left} of ${answer.points} left` : `${answer.points}`;
+    $("#cost-points").textContent = answer.left === 0 ? `${answer.points}, all in the store` : answer.left < answer.points ? `${answer.left} of ${answer.points} left` : `${answer.points}`;
     $("#cost-programs").textContent = String(answer.programs);
     $("#cost-time").textContent = answer.left ? duration(answer.core_hours * 3600) : "–";
     $("#cost-bytes").textContent = answer.left ? size(answer.bytes) : "–";
@@ -324,8 +327,8 @@ function showJob() {
   const active = Boolean(job) && ACTIVE.includes(job.state);
   const asks = state.estimate?.asks && state.estimate.left && !$("#sure").checked;
   $("#start").hidden = own && (active || job.state === "stopped");
-  $("#start").disabled = !state.estimate || asks || state.estimate.left === 0;
-  $("#start").textContent = state.estimate?.left === 0 ? "All runs are in the store" : "Start";
+  $("#start").disabled = !state.estimate || Boolean(asks);
+  $("#start").textContent = state.estimate?.left === 0 ? "Show its map" : "Start";
   $("#stop").hidden = !active;
   $("#resume").hidden = !(own && job.state === "stopped");
   $("#bar").hidden = !active;
@@ -370,6 +373,7 @@ function showQueue() {
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
+  if (state.estimate?.left === 0) { closeCell(); draw({ map: state.estimate.family }); return; }
   const answer = await post("/api/atlas", { form: values(), sure: $("#sure").checked });
   if (!answer.ok) { showProblems(answer.problems ?? { "": answer.error ?? "The lab refused the sweep." }); return; }
   document.body.dataset.started = answer.id;
