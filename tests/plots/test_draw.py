@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from firstlight import plots
-from firstlight.plots._phase import cell_edges
+from firstlight.plots._cells import cell_edges
 from firstlight.records import figure
 from firstlight.records.figure import FIGURE_KINDS, Axis, Series
 
@@ -193,3 +193,14 @@ def test_staircase_draws_what_is_predicted():
 def test_no_tick_between_layers():
     drawn = plots.draw(figure.curves([Series("FACT", [1, 2, 3], [0.9, 0.95, 1.0])], x="layer", y="alignment"))
     assert [tick for tick in drawn.axes[0].get_xticks() if tick % 1] == []
+
+
+def test_a_categorical_axis_has_cells_of_one_size_with_names_and_numbers():
+    shown = figure.phase([0, 1, 2], [1, 2], [[0, 0.25, 1], [np.nan, 0.5, 1]], x="decay", y="fraction",
+                         x_names=["0", "10⁻⁴", "10⁻³"])  # fmt: skip
+    axes = plots.draw(shown).axes[0]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0", "10⁻⁴", "10⁻³"]
+    assert sorted(text.get_text() for text in axes.texts) == ["0", "0.25", "0.5", "1", "1"]
+    assert axes.get_xlim() == (-0.5, 2.5)
+    with pytest.raises(ValueError, match="x_names must be 3 labels"):
+        figure.phase([0, 1, 2], [1], [[0, 0, 0]], x="a", y="b", x_names=["one"])

@@ -84,7 +84,37 @@ def test_letters_and_stages_are_named():
 
 
 def test_other_kinds_and_tiny_frames_are_refused():
-    with pytest.raises(ValueError, match="kind 'curves'; received kind 'bars'"):
+    with pytest.raises(ValueError, match="kind 'curves' and 'phase'; received kind 'bars'"):
         plots.terminal(kinds()["bars"])
     with pytest.raises(ValueError, match="width ≥ 24 and height ≥ 8; received 10 × 16"):
         plots.terminal(kinds()["curves"], width=10)
+
+
+def _map(columns, **options):
+    rate = np.linspace(0, 1, 3 * columns).reshape(3, columns)
+    rate[0, 0] = np.nan
+    return figure.phase(np.arange(columns), [0.1, 0.2, 0.3], rate, x="a", y="b", **options)
+
+
+@pytest.mark.parametrize("columns", [1, 4, 9, 30])
+@pytest.mark.parametrize("width", [24, 72])
+def test_a_map_fits_the_width_and_is_the_same_without_colours(columns, width):
+    shown = _map(columns, theory=[Series("half", [0, columns - 1], [0.1, 0.3])])
+    text = plots.terminal(shown, width=width)
+    room = max(width, 5 + columns)  # a cell needs one character
+    assert all(len(line) <= room for line in text.splitlines())
+    assert [line.split("┤")[0].strip() for line in text.splitlines() if "┤" in line] == ["0.3", "0.2", "0.1"]
+    coloured = ANSI.sub("", plots.terminal(shown, width=width, colour=True))
+    assert [line.rstrip() for line in coloured.splitlines()] == text.splitlines()
+
+
+def test_a_map_has_its_numbers_its_names_and_the_cells_of_the_theory():
+    shown = figure.phase([0, 1], [1, 2], [[0, 0.5], [1, np.nan]], x="decay", y="fraction", x_names=["none", "10⁻⁴"],
+                         theory=[Series("half of all", [0, 1], [1.0, 1.0])])  # fmt: skip
+    text = plots.terminal(shown)
+    top, bottom = (line.split("┤")[1].split() for line in text.splitlines() if "┤" in line)
+    assert top == ["1", "·"]
+    assert bottom == ["[0]", "[0.5]"]
+    assert "[ ] half of all" in text
+    assert "not run yet" in text
+    assert re.search(r"none +10⁻⁴", text)

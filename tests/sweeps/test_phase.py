@@ -21,7 +21,7 @@ from firstlight.sweeps import (
     run_task,
 )
 from firstlight.sweeps._phase._cells import Refinement
-from firstlight.sweeps._phase._result import wilson
+from firstlight.sweeps._wilson import wilson
 
 FIELDS = ("task.split.fraction", "optimizer.weight_decay")
 BOUNDS = ((0.1, 0.9), (1e-4, 1e-1))

@@ -10,6 +10,7 @@ from firstlight.lab._fitting import columns
 from firstlight.lab._forecast import forecast
 from firstlight.lab._form import FormError, by_control, spec_of
 from firstlight.lab._lenses import reasons
+from firstlight.lab._map import atlas, cost
 from firstlight.lab._stage import theatre
 from firstlight.lab._steps import staircase
 from firstlight.records import GroupTask, RunSpec, SpecError, changed_fields, dump_toml, pin_arrays, run_id, run_title
@@ -98,4 +99,6 @@ ANSWERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "theatre": theatre,
     "staircase": staircase,
     "columns": columns,
+    "atlas": atlas,
+    "sweep": cost,
 }

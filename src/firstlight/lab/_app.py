@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.routing import Route
 
+from firstlight.lab import _atlas as atlas
 from firstlight.lab import _bench as bench
 from firstlight.lab import _court as court
 from firstlight.lab import _grok as grok
@@ -30,7 +31,7 @@ from firstlight.lab._state import Lab
 from firstlight.lab._static import static
 from firstlight.records import StoreError
 
-_ROOMS = (grok, theatre, staircase, court, bench)
+_ROOMS = (grok, theatre, staircase, atlas, court, bench)
 
 
 def application(client: Client, reading: Reading, token: str, folder: Path | None = None) -> Any:

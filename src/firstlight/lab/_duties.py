@@ -10,6 +10,7 @@ from firstlight.lab._answers import ANSWERS
 from firstlight.lab._fitting import fit_table, open_probe
 from firstlight.lab._outcomes import pack_claim
 from firstlight.lab._steps import run_staircase
+from firstlight.lab._sweeping import train_points
 from firstlight.lab._training import train_run, warm_up
 from firstlight.lab._worker import Channel, Control
 
@@ -67,6 +68,7 @@ DUTIES: dict[str, Duty] = {
     "run": train_run,
     "claim": check_claim,
     "staircase": run_staircase,
+    "sweep": train_points,
     "fit": fit_table,
     "probe": open_probe,
 }

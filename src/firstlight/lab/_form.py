@@ -109,7 +109,7 @@ def spec_of(form: Mapping[str, str], *, snapshots: int = 40) -> RunSpec:
     for field in FIELDS:
         if field.kind == "number":
             try:
-                numbers[field.name] = _number(field, values[field.name])
+                numbers[field.name] = number_in(field, values[field.name])
             except ValueError as error:
                 problems[field.name] = str(error)
         elif not isinstance(field.kind, str) and field.name != "activation" and values[field.name] not in field.kind:
@@ -141,8 +141,9 @@ def by_control(problems: Any) -> dict[str, str]:
     return sorted_out
 
 
-def _number(field: Field, text: str) -> float | int:
-    whole = field.name in _WHOLE
+def number_in(field: Field, text: str, *, whole: bool | None = None) -> float | int:
+    """Return the number that a control holds; ValueError says what is wrong with it."""
+    whole = field.name in _WHOLE if whole is None else whole
     try:
         value: float = int(text) if whole else float(text)
     except ValueError:

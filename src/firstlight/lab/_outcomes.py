@@ -41,6 +41,33 @@ def unpack_run(message: Mapping[str, Any], arrays: Arrays) -> tuple[RunRecord, d
     return record, weights
 
 
+def pack_runs(records: Sequence[RunRecord]) -> tuple[list[dict[str, Any]], Arrays]:
+    """Return the message of several runs without weights; `unpack_runs` is the inverse.
+
+    >>> from firstlight.records import RunSpec
+    >>> table = Table([0], {"loss": [1.0]})
+    >>> records = [RunRecord(spec=RunSpec(seed=seed), status="finished", table=table) for seed in (0, 1)]
+    >>> unpack_runs(*pack_runs(records)) == records
+    True
+    """
+    messages, arrays = [], {}
+    for number, record in enumerate(records):
+        message, own = pack_run(record, {})
+        messages.append(message)
+        arrays |= {f"{number}:{name}": array for name, array in own.items()}
+    return messages, arrays
+
+
+def unpack_runs(messages: Sequence[Mapping[str, Any]], arrays: Arrays) -> list[RunRecord]:
+    """Return the records of several runs."""
+    records = []
+    for number, message in enumerate(messages):
+        prefix = f"{number}:"
+        own = {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
+        records.append(unpack_run(message, own)[0])
+    return records
+
+
 def pack_claim(record: ClaimRecord, figures: tuple[FigureData, ...]) -> tuple[dict[str, Any], Arrays]:
     """Return the message of a claim's record and its figures."""
     headers, arrays = pack_figures(figures)

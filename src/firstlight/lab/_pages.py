@@ -19,6 +19,7 @@ ROOMS = (
     Room("/grok", "Grok live", "Will this network generalise, and when?"),
     Room("/theatre", "Feature theatre", "What did the hidden units become?"),
     Room("/staircase", "Staircase", "When does the loss fall, and to what level?"),
+    Room("/atlas", "Phase atlas", "Where does grokking begin?"),
     Room("/court", "Claims court", "Which statements of the papers hold?"),
     Room("/bench", "Bench", "What do learned features do for my own table or model?"),
 )

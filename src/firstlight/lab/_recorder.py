@@ -49,6 +49,7 @@ class Recorder:
         self._alone_since = time.monotonic()
         self._over = asyncio.Event()
         self._stopping = False
+        self._refusal = ""
 
     async def serve(self) -> None:
         """Listen until nothing is left to do, or until a server asks for the end."""
@@ -96,6 +97,7 @@ class Recorder:
     def _begin(self, job: Job) -> None:
         self._current = job.id
         message = {"do": job.kind, "payload": job.payload, "work": str(self._places.store.parent)}
+        message |= {"store": str(self._places.store), "data": str(self._places.tables)}
         try:
             if job.kind == "run":
                 message |= self._writer.begin(job.payload["spec"])
@@ -121,13 +123,28 @@ class Recorder:
         elif event == "progress":
             values = {name: message[name] for name in ("done", "total", "message")}
             self._changed(self._queue.change(self._current, **values))
+        elif event == "points":
+            self._points(message, arrays)
         elif event == "end":
             self._ended(message, arrays)
+
+    def _points(self, message: dict[str, Any], arrays: Arrays) -> None:
+        """Write ended points of a sweep; where the store refuses them, stop the sweep and say why."""
+        assert self._current is not None
+        try:
+            self._writer.put_points(message["points"], arrays)
+        except (StoreError, ValueError, OSError) as error:
+            self._refusal = f"the store refused a point: {error}"
+            self._trainer.send({"do": "stop"})
+            return
+        self._changed(self._queue.change(self._current, done=float(message["done"]), total=float(message["total"])))
 
     def _ended(self, message: dict[str, Any], arrays: Arrays) -> None:
         id, self._current = self._current, None
         assert id is not None
         state, words = message["state"], message.get("message", "")
+        if self._refusal:
+            state, words, self._refusal = "failed", self._refusal, ""
         try:
             self._writer.finish(message, arrays)
         except (StoreError, ValueError, OSError) as error:

@@ -108,6 +108,7 @@ def _listen(port: int | None) -> socket.socket:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind(("127.0.0.1", candidate))
+            listener.listen(128)  # at once: two labs may bind one port, but only one may listen there
             return listener
         except (OSError, OverflowError) as error:
             listener.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-OWN = ("lab.js", "charts.js", "grok.js", "court.js", "theatre.js", "stage.js", "staircase.js", "bench.js")
+OWN = ("lab.js", "charts.js", "grok.js", "court.js", "atlas.js", "theatre.js", "stage.js", "staircase.js", "bench.js")
 BOKEH = "bokeh.min.js"
 
 

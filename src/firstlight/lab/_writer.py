@@ -9,7 +9,7 @@ from typing import Any
 from safetensors import SafetensorError, safe_open
 
 from firstlight.lab._frames import Arrays
-from firstlight.lab._outcomes import unpack_claim, unpack_fits, unpack_run
+from firstlight.lab._outcomes import unpack_claim, unpack_fits, unpack_run, unpack_runs
 from firstlight.lab._places import Places
 from firstlight.records import FitRecord, ProbeRecord, RunHandle, Store, run_id, spec_from_mapping
 
@@ -70,6 +70,10 @@ class Writer:
         self._handle.commit()
         self._is_dirty = False
         return [(self._handle.id, self._count)]
+
+    def put_points(self, points: Sequence[Mapping[str, Any]], arrays: Arrays) -> None:
+        """Write ended points of a sweep, all in one transaction."""
+        self._store.put_runs([(record, {}) for record in unpack_runs(points, arrays)])
 
     def finish(self, message: Mapping[str, Any], arrays: Arrays) -> None:
         """Write the record of an ended run, claim, fit or probe."""

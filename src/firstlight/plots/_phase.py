@@ -1,12 +1,18 @@
 """Phase diagram: success rate over two parameters, with the theory's boundary drawn over the map."""
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import QuadMesh
 from matplotlib.patheffects import Normal, Stroke
 
 from firstlight.plots import _frame
+from firstlight.plots._cells import cell_edges
 from firstlight.plots._heatmap import COLOUR_MAPS, bar
 from firstlight.plots._theme import Theme
-from firstlight.records.figure import Axis, FigureData, unpack_series
+from firstlight.records.figure import FigureData, unpack_series
+
+_MOST_NUMBERS = 10
+"""Columns or rows up to which the rate is printed in every cell."""
 
 _DASHES = ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 
@@ -50,18 +56,30 @@ def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
         )
         handles += line
     _frame.ticks(axes)
+    room = _frame.width_in_points(host) - 130
+    for axis, names, length in ((axes.xaxis, "x_names", room), (axes.yaxis, "y_names", 180.0)):
+        if data.meta.get(names) is not None:
+            _frame.name_places(axis, data.meta[names], length)
+    _numbers(axes, mesh, x, y, rate)
     _frame.label(axes, data)
     bar(host, mesh, axes, data)
-    _frame.legend(axes, handles, _frame.width_in_points(host) - 130)
+    _frame.legend(axes, handles, room)
 
 
-def cell_edges(values: np.ndarray, axis: Axis | None) -> np.ndarray:
-    """Return the edges between cells: halfway between neighbouring values, on the scale of the axis."""
-    log = axis is not None and axis.scale == "log" and bool((values > 0).all())
-    places = np.log(values) if log else np.asarray(values, float)
-    if len(places) == 1:
-        edges = places[0] + np.array([-0.5, 0.5])
-    else:
-        middles = (places[1:] + places[:-1]) / 2
-        edges = np.concatenate([[2 * places[0] - middles[0]], middles, [2 * places[-1] - middles[-1]]])
-    return np.exp(edges) if log else edges
+def _numbers(axes: Axes, mesh: QuadMesh, x: np.ndarray, y: np.ndarray, rate: np.ndarray) -> None:
+    """Print the rate in every cell of a small map, so that it can be read without colours."""
+    if max(rate.shape) > _MOST_NUMBERS:
+        return
+    for (row, column), value in np.ndenumerate(rate):
+        if not np.isnan(value):
+            red, green, blue, _ = mesh.to_rgba(value)
+            ink = "#1f2328" if 0.2126 * red + 0.7152 * green + 0.0722 * blue > 0.45 else "#ffffff"
+            axes.text(
+                float(x[column]),
+                float(y[row]),
+                f"{value:.2g}",
+                color=ink,
+                ha="center",
+                va="center",
+                fontsize=_frame.SMALL - 1,
+            )

@@ -1,4 +1,4 @@
-"""Curves as text for a live view, drawn with braille characters of 2 × 4 dots."""
+"""Figures as text; curves, also for a live view, are drawn with braille characters of 2 × 4 dots."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,6 +7,7 @@ from itertools import groupby
 import numpy as np
 
 from firstlight.plots._numbers import short
+from firstlight.plots._terminal_map import terminal_map
 from firstlight.records.figure import Axis, FigureData, Series, unpack_series
 
 # Bit of the braille pattern U+2800 + bits for the dot in row 0–3 and column 0–1 of a character.
@@ -29,6 +30,9 @@ def terminal(
 ) -> str:
     """Draw a figure of kind `curves` as `height` lines of at most `width` characters, with axes and legend.
 
+    A figure of kind `phase` is drawn with a number in every cell and one line per row, whatever `height`; brackets
+    mark the cells that theory's line crosses.
+
     Without `colour`, letters in the curves refer to the legend; with `colour`, ANSI colours distinguish the curves.
     Give limits to fix the axes during a run. A symlog axis is drawn as a linear axis.
 
@@ -44,10 +48,12 @@ def terminal(
         └─────────────────────────
          0         epoch         3
     """
-    if figure.kind != "curves" or figure.x is None or figure.y is None:
-        raise ValueError(f"a terminal shows figures of kind 'curves'; received kind {figure.kind!r}")
+    if figure.kind not in ("curves", "phase") or figure.x is None or figure.y is None:
+        raise ValueError(f"a terminal shows figures of kind 'curves' and 'phase'; received kind {figure.kind!r}")
     if width < 24 or height < 8:
         raise ValueError(f"a terminal figure needs width ≥ 24 and height ≥ 8; received {width} × {height}")
+    if figure.kind == "phase":
+        return terminal_map(figure, width, colour)
     series = unpack_series(figure)
     x = _Ruler.over(figure.x, [curve.x for curve in series], x_limits)
     y = _Ruler.over(figure.y, [curve.y for curve in series], y_limits)

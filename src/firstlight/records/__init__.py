@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from firstlight.records._layout import FileError
     from firstlight.records._learned import LEARNED, first_row
     from firstlight.records._models import DeepModel, EmbeddingModel, ModelSpec, TransformerModel, TwoLayerModel
+    from firstlight.records._phase import PhaseAxis, PhaseCell, PhaseRecord
     from firstlight.records._presets import PRESETS
     from firstlight.records._probe import LayerCourse, ProbedCheckpoint, ProbedLayer, ProbeRecord, UpdateCourse
     from firstlight.records._run import RunRecord
@@ -85,6 +86,11 @@ _HOMES = {
         "DuelRate",
         "DuelRecord",
         "DuelWidth",
+    ),
+    "_phase": (
+        "PhaseAxis",
+        "PhaseCell",
+        "PhaseRecord",
     ),
     "_explain": ("SpecError",),
     "_layout": ("FileError",),
@@ -196,6 +202,9 @@ __all__ = [
     "ModelSpec",
     "Optimizer",
     "ParityTask",
+    "PhaseAxis",
+    "PhaseCell",
+    "PhaseRecord",
     "ProbeRecord",
     "ProbedCheckpoint",
     "ProbedLayer",

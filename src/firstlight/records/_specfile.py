@@ -90,6 +90,17 @@ def apply_overrides(spec: RunSpec | Mapping[str, Any], overrides: Sequence[str])
     return _replaced(spec, {path: _parse(text) for path, text in texts.items()}, texts)
 
 
+def parse_override(override: str) -> tuple[str, Any]:
+    """Return path and value of `path=value`; a value is TOML, numbers with commas between, or else plain text.
+
+    >>> parse_override("seeds=0,7"), parse_override("name=mine")
+    (('seeds', [0, 7]), ('name', 'mine'))
+    """
+    path, text = _split(override)
+    value = _parse(text)
+    return path, _READINGS["tuple_type"](text) if isinstance(value, str) and "," in text else value
+
+
 def replace_fields(spec: RunSpec, changes: Mapping[str, Any]) -> RunSpec:
     """Return the spec with fields replaced by plain values; `changes` maps dotted paths to values.
 

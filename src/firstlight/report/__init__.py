@@ -13,6 +13,7 @@ from firstlight.report._figure_table import FigureTable, figure_tables
 from firstlight.report._fit_view import FitRow, FitView, fit_view, fit_views
 from firstlight.report._format import Quantity, duration, quantities, text_of
 from firstlight.report._page import Environment, PageRecord, PageView, render, write
+from firstlight.report._phase_view import PhaseRow, PhaseView, phase_view
 from firstlight.report._probe_view import LayerRow, ProbeView, probe_view
 from firstlight.report._rooms import render_room
 from firstlight.report._run_view import RunView, VerdictRow, run_view, stories
@@ -32,6 +33,8 @@ __all__ = [
     "LayerRow",
     "PageRecord",
     "PageView",
+    "PhaseRow",
+    "PhaseView",
     "ProbeView",
     "Quantity",
     "RunView",
@@ -47,6 +50,7 @@ __all__ = [
     "fit_view",
     "fit_views",
     "graph_svg",
+    "phase_view",
     "probe_view",
     "quantities",
     "render",

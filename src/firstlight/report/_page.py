@@ -12,20 +12,30 @@ from typing import Any, TypeVar
 
 from firstlight import plots
 from firstlight._files import write_atomically
-from firstlight.records import STAIRCASE, ClaimRecord, DuelRecord, FigureData, FitRecord, ProbeRecord, RunRecord
+from firstlight.records import (
+    STAIRCASE,
+    ClaimRecord,
+    DuelRecord,
+    FigureData,
+    FitRecord,
+    PhaseRecord,
+    ProbeRecord,
+    RunRecord,
+)
 from firstlight.records.figure import unpack_panels
 from firstlight.report._claim_view import ClaimView, claim_view
 from firstlight.report._duel_view import DuelView, duel_view
 from firstlight.report._fit_view import FitView, fit_views
 from firstlight.report._format import duration, text_of
+from firstlight.report._phase_view import PhaseView, phase_view
 from firstlight.report._probe_view import ProbeView, probe_view
 from firstlight.report._run_view import RunView, run_view
 from firstlight.report._staircase_view import StaircaseView, staircase_view
 
-PageRecord = RunRecord | ClaimRecord | FitRecord | ProbeRecord | DuelRecord
+PageRecord = RunRecord | ClaimRecord | FitRecord | ProbeRecord | DuelRecord | PhaseRecord
 """A record that a page can show."""
 
-_View = TypeVar("_View", RunView, ClaimView, FitView, ProbeView, DuelView, StaircaseView)
+_View = TypeVar("_View", RunView, ClaimView, FitView, ProbeView, DuelView, StaircaseView, PhaseView)
 
 
 @dataclass(frozen=True)
@@ -53,6 +63,7 @@ class PageView:
     probes: tuple[ProbeView, ...] = ()
     duels: tuple[DuelView, ...] = ()
     staircases: tuple[StaircaseView, ...] = ()
+    diagrams: tuple[PhaseView, ...] = ()
     papers: tuple[tuple[str, str], ...] = ()
     environments: tuple[Environment, ...] = ()
 
@@ -73,7 +84,8 @@ def render(
 
     **Arguments:**
 
-    - `records`: one record, or runs, claims, fits, probes and duels in any order; all but claims bring their figures.
+    - `records`: one record, or runs, claims, fits, probes, duels and phase diagrams in any order; all but claims
+      bring their figures.
     - `title`: the heading of the page.
     - `figures`: the figures that claims name by their digests, see `Store.figures_of`.
     - `papers`: key → title, in the order of the sections; the registered papers if not given.
@@ -88,6 +100,7 @@ def render(
     staircases = [staircase_view(record) for record in fitted if record.estimator == STAIRCASE]
     probes = [probe_view(record) for record in records if isinstance(record, ProbeRecord)]
     duels = [duel_view(record) for record in records if isinstance(record, DuelRecord)]
+    diagrams = [phase_view(record) for record in records if isinstance(record, PhaseRecord)]
     view = PageView(
         title=title,
         created=_date(created or datetime.now(UTC).isoformat()),
@@ -97,8 +110,9 @@ def render(
         probes=_anchored(probes, [f"probe-{probe.id[:12]}" for probe in probes]),
         duels=_anchored(duels, [f"duel-{duel.id[:12]}" for duel in duels]),
         staircases=_anchored(staircases, [f"staircase-{view.id[:12]}" for view in staircases]),
+        diagrams=_anchored(diagrams, [f"diagram-{diagram.id[:12]}" for diagram in diagrams]),
         papers=_sections(claims, _registered_papers() if papers is None else papers),
-        environments=_environments([*runs, *claims, *fits, *probes, *duels, *staircases]),
+        environments=_environments([*runs, *claims, *fits, *probes, *duels, *staircases, *diagrams]),
     )
     draw = functools.partial(_drawn, seen=Counter())
     return _templates().get_template("report.html").render(view=view, draw=draw)
@@ -110,7 +124,7 @@ def _checked(records: Iterable[PageRecord] | PageRecord) -> tuple[PageRecord, ..
     for record in given:
         if not isinstance(record, PageRecord):
             raise TypeError(
-                "a page shows RunRecord, ClaimRecord, FitRecord, ProbeRecord and DuelRecord; "
+                "a page shows RunRecord, ClaimRecord, FitRecord, ProbeRecord, DuelRecord and PhaseRecord; "
                 f"got {type(record).__name__}. Call .record() on the result of a probe"
             )
     return given
@@ -162,7 +176,7 @@ def _sections(claims: Sequence[ClaimView], papers: Mapping[str, str]) -> tuple[t
 
 
 def _environments(
-    views: Sequence[RunView | ClaimView | FitView | ProbeView | DuelView | StaircaseView],
+    views: Sequence[RunView | ClaimView | FitView | ProbeView | DuelView | StaircaseView | PhaseView],
 ) -> tuple[Environment, ...]:
     # Newest first: a page may join records of several machines, or from before and after an update.
     ordered = sorted(views, key=lambda view: view.created, reverse=True)

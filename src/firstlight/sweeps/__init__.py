@@ -8,9 +8,18 @@
 `run_sweep(sweep, "runs.sqlite").frame` is a table with one row per point.
 `boundary(base, field, (low, high))` finds the value at which half of the seeds succeed, and `phase_diagram` the border
 in the plane of two fields. `SweepFolder` holds a sweep on a shared filesystem; `gather` merges it into a store.
+`draw_phase` draws the runs of a store or a sweep over two of their fields; `families` finds runs that belong together.
 `run_duel(Duel(base, ("adam", "muon")))` compares optimizers at equal compute.
 """
 
+from firstlight.sweeps._atlas import AXES, Family, Outcome, draw_all, draw_phase, families, outcome_of
+from firstlight.sweeps._atlas._source import (
+    family_of,
+    points_of_family,
+    points_of_folder,
+    points_of_sweep,
+    stored_outcomes,
+)
 from firstlight.sweeps._boundary import (
     GENERALISED,
     BoundaryError,
@@ -43,6 +52,7 @@ from firstlight.sweeps._sweep import (
 from firstlight.sweeps._task import TaskInterrupted, run_task
 
 __all__ = [
+    "AXES",
     "GENERALISED",
     "OPTIMIZERS",
     "BoundaryError",
@@ -51,8 +61,10 @@ __all__ = [
     "Duel",
     "DuelInterrupted",
     "DuelProgress",
+    "Family",
     "FolderError",
     "GatherReport",
+    "Outcome",
     "PhaseDiagram",
     "PoolExecutor",
     "SlurmError",
@@ -75,17 +87,26 @@ __all__ = [
     "cluster_progress",
     "collect_sweep",
     "default_stall",
+    "draw_all",
+    "draw_phase",
     "estimate_boundary",
     "estimate_sweep",
+    "families",
+    "family_of",
     "gather",
     "load_sweep",
     "open_folder",
+    "outcome_of",
     "phase_diagram",
+    "points_of_family",
+    "points_of_folder",
+    "points_of_sweep",
     "preview_sweep",
     "run_duel",
     "run_sweep",
     "run_task",
     "scatter_bundles",
+    "stored_outcomes",
     "submit",
     "sweep_from_mapping",
     "sweep_status",

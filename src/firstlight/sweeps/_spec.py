@@ -16,7 +16,7 @@ from firstlight.records._base import Frozen
 from firstlight.records._explain import explain
 from firstlight.records._parsing import require_plain
 from firstlight.records._spec import Whole
-from firstlight.records._specfile import read_file, replace_fields
+from firstlight.records._specfile import parse_override, read_file, replace_fields
 from firstlight.records._values import plain
 
 _TABLES = ("layer_rates",)
@@ -156,9 +156,11 @@ def sweep_from_mapping(mapping: Mapping[str, Any]) -> Sweep:
 
 
 def load_sweep(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> Sweep:
-    """Read a sweep from a `.toml` or `.json` file and apply `overrides` to its base.
+    """Read a sweep from a `.toml` or `.json` file and apply overrides `field=value`.
 
-    `base` may be the path of a run's file, relative to the file of the sweep.
+    `seeds=5`, `seeds=[0, 7]`, `name=…` and `grid.task.split.fraction=[0.3, 0.5]` change the sweep; every other field,
+    with or without `base.` in front, is one of the base run. `base` in the file may be the path of a run's file,
+    relative to the file of the sweep.
     """
     folder = Path(path).parent
 
@@ -167,5 +169,32 @@ def load_sweep(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> S
             values["base"] = load_spec(folder / values["base"])
         return sweep_from_mapping(values)
 
+    of_base = [text.removeprefix("base.") for text in overrides if not _is_of_sweep(text)]
+    of_sweep = [text for text in overrides if _is_of_sweep(text)]
     sweep = read_file(path, "a sweep", build)
-    return sweep.model_copy(update={"base": apply_overrides(sweep.base, overrides)}) if overrides else sweep
+    if of_sweep:
+        sweep = sweep_from_mapping(_with_fields(sweep, of_sweep))
+    varied = [field for text in of_base if (field := text.partition("=")[0].strip()) in sweep.grid]
+    if varied:
+        raise SpecError(
+            [f"{varied[0]}: the sweep varies this field; change its values with --set grid.{varied[0]}=[…]"]
+        )
+    return sweep.model_copy(update={"base": apply_overrides(sweep.base, of_base)}) if of_base else sweep
+
+
+def _is_of_sweep(override: str) -> bool:
+    field = override.partition("=")[0].strip()
+    return field in ("seeds", "name") or field.startswith("grid.")
+
+
+def _with_fields(sweep: Sweep, overrides: Sequence[str]) -> dict[str, Any]:
+    """Return the fields of a sweep as a mapping, some replaced by `field=value`."""
+    values: dict[str, Any] = {"name": sweep.name, "base": sweep.base, "points": [dict(point) for point in sweep.points]}
+    values |= {"grid": {field: list(listed) for field, listed in sweep.grid.items()}, "seeds": list(sweep.seeds)}
+    for override in overrides:
+        field, value = parse_override(override)
+        if field.startswith("grid."):
+            values["grid"][field.removeprefix("grid.")] = list(value) if isinstance(value, list) else [value]
+        else:
+            values[field] = value
+    return values

@@ -10,9 +10,10 @@ from typing import Any
 import pandas as pd
 
 from firstlight import _interrupts as interrupts
-from firstlight.records import RunRecord, RunSpec, Store, run_id
+from firstlight.records import PhaseRecord, RunRecord, RunSpec, Store, run_id
 from firstlight.records._store import locate
 from firstlight.runs import OVER, writing
+from firstlight.sweeps._atlas import draw_all, outcome_of, value_of
 from firstlight.sweeps._batches import cut
 from firstlight.sweeps._cluster import ClusterError, ClusterPool
 from firstlight.sweeps._control import Cancelled, Control
@@ -69,13 +70,18 @@ class SweepResult:
             frame[when] = frame[when].astype(float)
         return frame
 
+    def phases(self, x: str = "", y: str = "", **options: Any) -> list[PhaseRecord]:
+        """Return phase diagrams over two fields, one for each combination of the others that vary; see `draw_phase`."""
+        points = [(s, r and outcome_of(r)) for s, r in zip(self.specs, self.records, strict=True)]
+        return draw_all(points, x, y, **{"title": self.sweep.name, **options})
+
     def __repr__(self) -> str:
         statuses = [record.status if record else "missing" for record in self.records]
         counts = ", ".join(f"{statuses.count(status)} {status}" for status in dict.fromkeys(statuses))
         return f"SweepResult({len(self.specs)} points: {counts})"
 
     def _row(self, spec: RunSpec, record: RunRecord | None) -> dict[str, Any]:
-        row = {field: _field(spec, field) for field in self.sweep.fields} | {"seed": spec.seed}
+        row = {field: value_of(spec, field) for field in self.sweep.fields} | {"seed": spec.seed}
         if record is None:
             return row | {"status": "missing", "memorised_at": None, "generalised_at": None, "id": run_id(spec)}
         row |= {"status": record.status, "steps": record.steps, "seconds": record.seconds}
@@ -236,14 +242,6 @@ def worker_count(jobs: int | None, points: int) -> int:
     if jobs is not None and jobs < 1:
         raise ValueError(f"jobs must be at least 1, got {jobs}; leave it out for one per core")
     return max(min(jobs or default_jobs(), points), 1)
-
-
-def _field(spec: RunSpec, path: str) -> Any:
-    """Return the value of a dotted field; None if the kind of task or model has no such field."""
-    value: Any = spec
-    for name in path.split("."):
-        value = value.get(name) if isinstance(value, dict) else getattr(value, name, None)
-    return value
 
 
 def _numbers(summary: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

@@ -53,10 +53,17 @@ def sweep(
     allow_large: AllowLargeOption = False,
     dry_run: DryRunOption = False,
     csv: Annotated[Path | None, Parameter(help="Write the table of all points to this file.")] = None,
+    report: Annotated[
+        Path | None, Parameter(help="Draw the phase diagram, and write it as a .html, .svg, .png or .pdf file.")
+    ] = None,
     json: JsonOption = False,
 ) -> int:
     """Train many runs: every combination of a grid and seeds. Runs that are already in the store are skipped."""
     array, ask = array or ArrayOptions(), ask or AskOptions()
+    if report is not None:
+        from firstlight.cli.commands._phase import require_suffix
+
+        require_suffix(report, "--report")
     where, folder = store_path(store), data_path(data)
     options = {"jobs": jobs, "cluster": cluster, "force": force, "keep_weights": keep_weights}
     options |= {"data": folder, "allow_large": allow_large}
@@ -76,6 +83,10 @@ def sweep(
         screen.print_json(_rows(result.frame))
     else:
         _tell(result, where)
+    if report is not None:
+        _draw(result, report, json)
+    elif not json and len(result.sweep.fields) > 1:
+        screen.say(f"`firstlight sweeps phase {spec}` draws the phase diagram")
     return exits.OK if all(record and record.status == "finished" for record in result.records) else exits.DIFFERS
 
 
@@ -112,6 +123,18 @@ def _estimated(spec: Path, overrides: list[str], where: Path, json: bool, option
     shown = (lambda expected: screen.print_json(expected.model_dump())) if json else show_sweep
     preview_sweep(wanted, where, on_estimate=shown, **options)
     return exits.OK
+
+
+def _draw(result: Any, out: Path, json: bool) -> None:
+    """Print the phase diagrams of a sweep and write them into a file."""
+    from firstlight.cli.commands._phase import print_diagrams, write_diagrams
+
+    diagrams = result.phases()
+    if not json:
+        screen.say()
+        print_diagrams(diagrams)
+    write_diagrams(diagrams, out)
+    screen.err().print(f"wrote {out}")
 
 
 def _write_csv(frame: Any, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""`firstlight sweeps`: sweeps on a shared filesystem — their progress, their results, their end."""
+"""`firstlight sweeps`: the sweeps of a store and of shared folders — their diagrams, progress, results, end."""
 
 from pathlib import Path
 from typing import Annotated
@@ -8,19 +8,70 @@ from cyclopts import App, Parameter
 from firstlight.cli import _exits as exits
 from firstlight.cli import _signals as signals
 from firstlight.cli._terminal import screen
-from firstlight.cli.commands._options import JsonOption, StoreOption, WaitOption, existing_store, store_path
+from firstlight.cli.commands._options import (
+    DataOption,
+    JsonOption,
+    SetOption,
+    StoreOption,
+    WaitOption,
+    data_path,
+    existing_store,
+    store_path,
+)
 
-app = App(name="sweeps", help="Follow, gather and end sweeps on a shared filesystem.", sort_key=4)
+app = App(
+    name="sweeps",
+    help="List sweeps, draw phase diagrams, follow and gather sweeps on a cluster.",
+    sort_key=4,
+)
 
 Folder = Annotated[Path, Parameter(help="The folder of the sweep, as `sweep --slurm` or `sweep --bundles` named it.")]
-Place = Annotated[str, Parameter(help="The folder of a sweep, or the address of a Dask scheduler.")]
+Place = Annotated[str, Parameter(help="The file of a sweep, its id, its folder, or the address of a Dask scheduler.")]
+
+
+@app.command(name="list")
+def list_sweeps(*, store: StoreOption = None, json: JsonOption = False) -> int:
+    """List the sweeps of the store, newest first: runs that differ in a few fields and in their seeds only."""
+    from firstlight.cli.commands import _phase
+
+    return _phase.list_families(existing_store(store), json)
 
 
 @app.command
-def status(place: Place, *, json: JsonOption = False) -> int:
+def phase(
+    place: Annotated[
+        str, Parameter(help="The file of a sweep, its id in `sweeps list`, or its folder [default: the newest].")
+    ] = "",
+    *,
+    x: Annotated[str, Parameter(help="Field across: fraction, decay, width, rate, order or a dotted name.")] = "",
+    y: Annotated[str, Parameter(help="Field upwards [default: fraction if it varies].")] = "",
+    where: Annotated[
+        list[str] | None,
+        Parameter(negative="", help="Hold another field at a value, FIELD=VALUE; may be repeated."),
+    ] = None,
+    theory: Annotated[bool, Parameter(help="Draw the line at which theory expects half of the networks.")] = True,
+    out: Annotated[Path | None, Parameter(help="Write the diagram as a .svg, .png, .pdf or .html file.")] = None,
+    set_: SetOption = None,
+    store: StoreOption = None,
+    data: DataOption = None,
+    json: JsonOption = False,
+) -> int:
+    """Draw the phase diagram of a sweep: the share of seeds that generalise over two fields."""
+    from firstlight.cli.commands import _phase
+
+    wanted = _phase.Wanted(place, x, y, tuple(where or ()), theory, tuple(set_ or ()))
+    return _phase.show(wanted, store_path(store), data_path(data), out, json)
+
+
+@app.command
+def status(place: Place, *, store: StoreOption = None, json: JsonOption = False) -> int:
     """Show how many points are done, running, failed and left, and the expected time."""
     if "://" in place:
         return _cluster_status(place, json)
+    if not Path(place).is_dir():
+        from firstlight.cli.commands import _phase
+
+        return _phase.stored_status(place, existing_store(store), json)
     from firstlight.cli._terminal.progress import Bar
     from firstlight.sweeps import open_folder, sweep_status
 

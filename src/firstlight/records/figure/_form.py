@@ -79,6 +79,8 @@ class _Histogram(Form):
 
 class _Phase(Form):
     theory: list[_Line]
+    x_names: list[str] | None = None
+    y_names: list[str] | None = None
 
 
 class _Alignment(Form):
@@ -116,7 +118,7 @@ def _numbers(*shape: int | str, optional: bool = False, **bounds: float) -> Tens
     return Tensor(shape, ("b", "i", "u", "f"), finite=False, optional=optional, **bounds)
 
 
-def _places(length: str) -> Tensor:
+def _places(length: int | str) -> Tensor:
     # The bounds keep the midpoint of two places finite.
     return Tensor((length,), ("i", "u", "f"), low=-1e300, high=1e300)
 
@@ -151,8 +153,10 @@ def _heatmap(meta: _Heatmap) -> dict[str, Tensor]:
 
 
 def _phase(meta: _Phase) -> dict[str, Tensor]:
-    places = {"x": _places("x"), "y": _places("y")}
-    return {**places, "rate": _numbers("y", "x", low=0, high=1), **_lines("theory", meta.theory)}
+    x = "x" if meta.x_names is None else len(meta.x_names)
+    y = "y" if meta.y_names is None else len(meta.y_names)
+    rate = _numbers(y, x, low=0, high=1)
+    return {"x": _places(x), "y": _places(y), "rate": rate, **_lines("theory", meta.theory)}
 
 
 _KINDS: dict[str, tuple[type[Form], Callable[[Any], dict[str, Tensor]]]] = {

@@ -110,8 +110,12 @@ def phase(
     title: str = "",
     caption: str = "",
     theory: Sequence[Series] = (),
+    x_names: Sequence[str] | None = None,
+    y_names: Sequence[str] | None = None,
 ) -> FigureData:
     """Return a phase diagram: rate (y, x) ∈ [0, 1], NaN where no run was made, with theory lines.
+
+    Names make an axis categorical: its values are then places such as 0, 1, 2, and all cells have the same size.
 
     **Arguments:**
 
@@ -124,6 +128,7 @@ def phase(
     - `title`: the heading of the figure.
     - `caption`: the text below the figure.
     - `theory`: lines to draw over the diagram.
+    - `x_names`, `y_names`: names of the columns or rows, in place of numbers.
 
     >>> phase([10, 20], [0.1, 0.2], [[0, 0.5], [0.5, 1]], x="group order M", y="data fraction").value.text
     'success rate'
@@ -137,8 +142,12 @@ def phase(
     if ((known < 0) | (known > 1)).any():
         raise ValueError(f"rate must lie in [0, 1]; received values from {known.min()} to {known.max()}")
     theory_meta, theory_arrays = pack_series("theory", theory)
+    words: dict[str, Any] = {"theory": theory_meta}
+    for name, names in (("x", x_names), ("y", y_names)):
+        if names is not None:
+            words[f"{name}_names"] = as_names(f"{name}_names", names, len(arrays[name]))
     axes = as_axis(x), as_axis(y), as_axis(value)
-    return FigureData("phase", title, caption, *axes, meta={"theory": theory_meta}, arrays=arrays | theory_arrays)
+    return FigureData("phase", title, caption, *axes, meta=words, arrays=arrays | theory_arrays)
 
 
 def alignment(

@@ -13,10 +13,16 @@ from firstlight.tasks import train_count
 _REACH, _POINTS = 14.0, 200
 
 
+@lru_cache(maxsize=2)
+def _gauss(points: int) -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
+    """Return the points and weights of Gauss and Legendre; each costs the eigenvalues of a matrix."""
+    return np.polynomial.legendre.leggauss(points)
+
+
 @lru_cache(maxsize=1)
 def _quadrature() -> tuple[Float[np.ndarray, " q"], Float[np.ndarray, " q"]]:
     """Return quadrature points and weights for N(0, 1), exact to rounding for functions smooth on each side of 0."""
-    x, weight = np.polynomial.legendre.leggauss(_POINTS)
+    x, weight = _gauss(_POINTS)
     half = 0.5 * _REACH * (x + 1)
     z = np.concatenate([-half[::-1], half])
     w = 0.5 * _REACH * np.concatenate([weight[::-1], weight])
@@ -72,7 +78,7 @@ def dual_kernel(activation: Any, rho: float | Float[np.ndarray, "*r"], s: float 
 
 def _conditional(sigma: Any, s: float, mean: Float[np.ndarray, " q"], width: float) -> Float[np.ndarray, " q"]:
     """Compute E σ(s(mean + width·Z)), integrating u = mean + width·Z over both sides of u = 0."""
-    x, weight = np.polynomial.legendre.leggauss(80)
+    x, weight = _gauss(80)
     low, high = mean - 10 * width, mean + 10 * width
     total = np.zeros_like(mean)
     for start, stop in ((low, np.clip(0.0, low, high)), (np.clip(0.0, low, high), high)):
