@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from firstlight.records._layout import FileError
     from firstlight.records._learned import LEARNED, first_row
     from firstlight.records._models import DeepModel, EmbeddingModel, ModelSpec, TransformerModel, TwoLayerModel
+    from firstlight.records._notebook import html_facts
     from firstlight.records._presets import PRESETS
     from firstlight.records._probe import LayerCourse, ProbedCheckpoint, ProbedLayer, ProbeRecord, UpdateCourse
     from firstlight.records._run import RunRecord
@@ -109,6 +110,7 @@ _HOMES = {
         "machine_facts",
         "software_versions",
     ),
+    "_notebook": ("html_facts",),
     "_table": ("Table",),
     "_learned": (
         "LEARNED",
@@ -221,6 +223,7 @@ __all__ = [
     "export_mlflow",
     "export_tensorboard",
     "first_row",
+    "html_facts",
     "load_spec",
     "machine_facts",
     "model_title",

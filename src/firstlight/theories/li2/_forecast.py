@@ -1,6 +1,5 @@
 """A forecast as a value: chances, epochs, irreps and the reason, for people, programs and figures."""
 
-import html
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -9,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstlight.records import FigureData, figure
+from firstlight.records import FigureData, figure, html_facts
 
 Outcome = Literal["grokking", "memorising", "stalling", "nothing", "not covered"]
 
@@ -162,10 +161,8 @@ class Forecast:
             "learned first": ", ".join(irrep.label for irrep in self.irreps[:4]),
             "outside the measured range": ", ".join(self.outside),
         }
-        cells = "".join(
-            f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>" for key, value in rows.items() if value
-        )
-        return f"<table><caption>{html.escape(self.story)}</caption>{cells}</table>"
+        drawn = self.figure_data()._repr_html_() if self.covered else ""
+        return html_facts(rows, "" if drawn else self.story) + drawn
 
     def figure_data(self) -> FigureData:
         """Return the accuracies ahead: median and 80 % band of each curve, with the recorded rows if there are any."""
