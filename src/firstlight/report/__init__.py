@@ -13,10 +13,14 @@ from firstlight.report._fit_view import FitRow, FitView, fit_view, fit_views
 from firstlight.report._format import Quantity, duration, quantities, text_of
 from firstlight.report._page import Environment, PageRecord, PageView, render, write
 from firstlight.report._probe_view import LayerRow, ProbeView, probe_view
+from firstlight.report._questions import QUESTIONS, questions
 from firstlight.report._rooms import render_room
 from firstlight.report._run_view import RunView, VerdictRow, run_view, stories
+from firstlight.report._theories import THEORIES, in_order, theory_name
 
 __all__ = [
+    "QUESTIONS",
+    "THEORIES",
     "ClaimPage",
     "ClaimView",
     "CriterionRow",
@@ -41,8 +45,10 @@ __all__ = [
     "fit_view",
     "fit_views",
     "graph_svg",
+    "in_order",
     "probe_view",
     "quantities",
+    "questions",
     "render",
     "render_claim",
     "render_claims",
@@ -50,6 +56,7 @@ __all__ = [
     "run_view",
     "stories",
     "text_of",
+    "theory_name",
     "write",
     "write_claims",
 ]

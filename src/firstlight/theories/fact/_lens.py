@@ -131,7 +131,11 @@ def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
         panels.append(figure.curves(series, x=time, y="Pearson correlation with WWᵀ", title=f"Layer {layer}"))
     if not panels or not len(record.table):
         return ()
-    caption = "FACT is 1 at a critical point of the loss with weight decay; the other measures are ansätze."
+    caption = (
+        "Each curve compares the features in a layer's weights with what a formula says they should be: 1 means equal. "
+        "FACT must reach 1 when training with weight decay comes to rest; √AGOP and √eNFA are earlier rules of thumb, "
+        "which need not."
+    )
     return (figure.panels(panels, columns=2, title=TITLE, caption=caption),)
 
 
