@@ -62,12 +62,14 @@ def _forecast(board: Sequence[TheoryVerdict]) -> str:
 
 def _learned(record: RunRecord) -> str:
     part = record.summary.get("li2")
-    count = part.get("learned_irreps") if isinstance(part, Mapping) else None
-    if not isinstance(count, int | float) or not count:
+    if not isinstance(part, Mapping) or not part.get("learned_irreps") or "chance_purity" not in part:
         return ""
+    last = part.get("last")
+    purity = last.get("purity") if isinstance(last, Mapping) else None
+    share = "" if purity is None else f" ({purity:.0%} of a unit's weights, {part['chance_purity']:.0%} by chance)"
     return (
-        f"Waves: most hidden units turned into one irrep, and {int(count)} irreps have more units than chance would "
-        "give. Drawn in the plane of one irrep, the elements lie on a circle."
+        f"Waves: each hidden unit leans more and more towards one irrep{share}, and {part['learned_irreps']} irreps "
+        "have more units than chance would give. The units of one irrep place the elements on a circle."
     )
 
 

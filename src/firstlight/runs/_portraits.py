@@ -14,7 +14,7 @@ WAVES, CIRCLES = "Waves that hidden units learned", "A circle forms"
 PURE = 0.8
 """Share of its strongest irrep from which a hidden unit counts as a wave."""
 
-UNITS = 3
+UNITS = 4
 """Hidden units drawn, each with another strongest irrep."""
 
 TIMES = 4
@@ -75,7 +75,7 @@ def _waves(over_time: dict[int, np.ndarray], group: Group, clock: str) -> Figure
         "Each panel shows the weights of one hidden unit on the first factor, one weight for each element. They start "
         "as noise and end as a wave: one irrep of the group."
     )
-    return figure.panels(panels, columns=UNITS, title=WAVES, caption=caption)
+    return figure.panels(panels, columns=2, title=WAVES, caption=caption)
 
 
 def _circle(over_time: dict[int, np.ndarray], group: Group, clock: str) -> FigureData:
@@ -101,9 +101,9 @@ def _circle(over_time: dict[int, np.ndarray], group: Group, clock: str) -> Figur
     caption = (
         f"Every point is one element of the group, drawn where the hidden units of irrep {labels[place]} put it. "
         "Over training the points move apart and settle into a ring, in a fixed order: the network has found out that "
-        "the elements go around in a circle."
+        "the elements go around in a circle. What is seen of the ring at the start is chance, which training picks up."
     )
-    return figure.panels(panels, columns=TIMES, title=CIRCLES, caption=caption)
+    return figure.panels(panels, columns=2, title=CIRCLES, caption=caption)
 
 
 def _directions(coefficients: Float[np.ndarray, "c K"]) -> Float[np.ndarray, "K 2"]:

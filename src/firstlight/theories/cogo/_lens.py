@@ -92,7 +92,7 @@ def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
             figure.Series("other frequencies, root mean square", step, table["cogo.off_diagonal"]),
         ],
         x=time,
-        y="monomial potential",
+        y="potential",
         title=TITLE,
         caption="A potential measures how well the hidden units work together on one triple of frequencies. The "
         "triples that match the task add up to the dotted line in a perfect network; all others should stay at zero.",

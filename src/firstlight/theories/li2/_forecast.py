@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from firstlight.records import FigureData, RunRecord, figure, html_facts
+from firstlight.records import FigureData, RunRecord, figure, first_row, html_facts
 
 Outcome = Literal["grokking", "memorising", "stalling", "nothing", "not covered"]
 
@@ -180,10 +180,15 @@ class Forecast:
         columns = ("step", "train_accuracy", "test_accuracy")
         curves = {name: tuple(map(float, record.table[name])) for name in columns if name in record.table}
         drawn = replace(self, curves=curves).figure_data()
-        caption = (
-            "Dashed: the forecast, made before training, with a band that should hold four runs of five. Solid: what "
-            "the run did."
-        )
+        caption = "Dashed: the forecast, made before training; its band should hold four runs of five. Solid: the run."
+        for word, when, name in (("memorised", self.memorises, "train"), ("generalised", self.generalises, "test")):
+            row = first_row(record.table, f"{name}_accuracy") if f"{name}_accuracy" in curves else None
+            if row is not None and isfinite(when.median):
+                inside = when.low <= curves["step"][row] <= when.high
+                caption += (
+                    f" It {word} at {record.spec.clock} {curves['step'][row]:.0f}, {'within' if inside else 'outside'} "
+                    f"the band of {when.low:.0f} to {when.high:.0f}."
+                )
         return replace(drawn, title="The forecast and the run", caption=caption)
 
     def figure_data(self) -> FigureData:

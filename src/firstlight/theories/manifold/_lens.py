@@ -8,6 +8,7 @@ import numpy as np
 from firstlight import flow
 from firstlight.records import FigureData, RunRecord, RunSpec, figure, first_row
 from firstlight.theories.manifold._observe import MEASURED_COLUMNS, observe
+from firstlight.theories.manifold._rising import explain_rise
 from firstlight.theories.manifold._verdict import FIGURE, has_rows, theory_claim, verdict
 
 
@@ -93,7 +94,7 @@ def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
         panels.append(figure.curves(shares, x=x, y="share, cosine", title="Along the zero-loss set"))
     caption = (
         "The norm measures how large the weights are. The distance says how much they would have to change to fit "
-        "every training row exactly; the theory begins where it is zero."
+        "every training row exactly, measured a few times; the theory begins where it is zero."
     )
     if len(panels) == 3:
         caption += (
@@ -111,6 +112,6 @@ LENSES: tuple[flow.Lens, ...] = (
         reason_not_applicable=reason_not_applicable,
         summarise=summarise,
         figure_data=figure_data,
-        verdict=verdict,
+        verdict=lambda record: explain_rise(record, verdict(record)),
     ),
 )
