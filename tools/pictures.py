@@ -37,7 +37,6 @@ def demo() -> dict[str, Any]:
         "generalised": record.summary["generalised_at"],
         "forecast": [round(forecast.generalises.low), round(forecast.generalises.high)],
         "irreps": record.summary["li2"]["learned_irreps"],
-        "verdicts": {row.theory: [row.predicted, row.measured, row.agrees] for row in record.verdicts},
     }
 
 
