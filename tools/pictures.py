@@ -1,7 +1,7 @@
 """Draw the pictures of the README, and write down the numbers that its text repeats.
 
 Run `python -m tools.pictures` in the root of the repository; names (demo, phase, table) draw a part. It trains the demo
-and a sweep of 75 small runs, and fits a table: about three minutes on two cores. The lab's pictures are screenshots.
+and a sweep of 126 small runs, and fits a table: about three minutes on two cores. The lab's pictures are screenshots.
 """
 
 import json
@@ -21,7 +21,7 @@ from firstlight.runs import portraits
 IMAGES = Path("docs/images")
 NUMBERS = IMAGES / "numbers.json"
 
-ORDERS, FRACTIONS, SEEDS = (7, 11, 15, 19, 23), (0.2, 0.35, 0.5, 0.65, 0.8), 3
+ORDERS, FRACTIONS, SEEDS = (7, 11, 15, 19, 23, 27), (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8), 3
 
 
 def demo() -> dict[str, Any]:
@@ -51,7 +51,7 @@ def phase() -> dict[str, Any]:
         forecast = forecast_spec(specs[0])
         boundaries.append(forecast.boundary / forecast.pairs)
     theory = [figure.Series("boundary forecast by Li₂", ORDERS, boundaries)]
-    axes = {"x": "order M of the group Z_M", "y": "share of pairs in training", "value": "share of seeds"}
+    axes = {"x": "order of the group", "y": "share of pairs in training", "value": "share of seeds"}
     _write("phase", figure.phase(ORDERS, FRACTIONS, rates, **axes, title="Which runs generalise?", theory=theory))
     return {"runs": len(ORDERS) * len(FRACTIONS) * SEEDS, "rates": rates.round(3).tolist()}
 

@@ -63,11 +63,13 @@ def run_view(record: RunRecord) -> RunView:
     >>> view.title, view.story
     ('Z71, two layers, width 2048, seed 0', ('The run finished after 500 epochs in 12 s.',))
     """
+    asked = questions(record)
     return RunView(
         id=record.id,
         title=f"{run_title(record.spec)}, seed {record.spec.seed}",
         status=record.status,
-        questions=questions(record),
+        # With fewer answers the sentences of the run say more.
+        questions=asked if len(asked) > 2 else (),
         story=_story(record),
         verdicts=_verdicts(record),
         facts=tuple((name, text_of(value)) for name, value in _facts(record)),

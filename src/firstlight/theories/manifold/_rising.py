@@ -48,8 +48,8 @@ def rise(record: RunRecord) -> Rise | None:
 
 
 def explain_rise(record: RunRecord, verdict: TheoryVerdict | None) -> TheoryVerdict | None:
-    """Return the verdict, with the reason for a rising norm if the theory makes no claim about the run yet."""
-    rising = rise(record) if verdict is not None and verdict.agrees == "does not apply" else None
+    """Return the verdict, with the reason for a norm that rises before zero loss."""
+    rising = rise(record)
     if verdict is None or rising is None:
         return verdict
     (low, high), (before, after), clock = rising.norms, rising.losses, record.spec.clock
@@ -57,7 +57,7 @@ def explain_rise(record: RunRecord, verdict: TheoryVerdict | None) -> TheoryVerd
         f"The norm rises here, and the theory does not forbid it: when the training pairs are memorised, at {clock} "
         f"{rising.memorised}, the loss is still {before:.2g}, and larger weights lower it."
     )
-    changes = {"sentence": f"{why} {verdict.sentence}"}
+    changes = {"sentence": f"{verdict.sentence} {why}"}
     if not verdict.predicted:
         changes["predicted"] = f"squared norm falls once the training loss is below {rising.close:.2g}"
         changes["measured"] = (
