@@ -18,7 +18,7 @@ def test_the_demo_trains_tells_and_writes_a_page(cli, folder):
     assert story
     memorised, generalised = map(int, story.groups())
     assert memorised < 50 < 100 < generalised
-    board = re.search(r"^theory +predicted +measured +agrees\?\n(.*?)\n\n", done.out, re.DOTALL | re.MULTILINE)
+    board = re.search(r"^theory +predicted +measured +agrees\? *\n(.*?)\n\n", done.out, re.DOTALL | re.MULTILINE)
     assert board
     assert all(f"\n{name}" in f"\n{board[1]}" for name in ("Li₂", "CoGO", "AGF", "Geometry", "FACT"))
     assert f"generalised at epoch {generalised}" in board[1]
