@@ -25,6 +25,15 @@ def test_hosted_ci_runs_the_script_of_ci_which_runs_make_test() -> None:
     assert "make test\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
 
 
+def test_the_version_is_the_same_everywhere_and_has_its_release_notes() -> None:
+    version = re.search(r'__version__ = "(.+)"', (ROOT / "src/firstlight/__init__.py").read_text(encoding="utf-8"))
+    assert version is not None
+    assert f"\nversion: {version[1]}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert f'\nversion = "{version[1]}"\n' in (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.search(rf"^## {re.escape(version[1])} — \d{{4}}-\d\d-\d\d$", changelog, re.MULTILINE)
+
+
 def test_the_papers_are_cited_as_they_are_printed() -> None:
     citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
     assert len(re.findall(r"- type: article", citation)) == 5

@@ -5,6 +5,9 @@ import re
 from pathlib import Path
 
 from benchmarks.__main__ import PAGE, RESULTS, five_lines, full_table, registry
+from firstlight import runs
+from firstlight.cli.commands.demo import demo_spec
+from firstlight.records import run_id
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -15,6 +18,25 @@ def test_the_table_is_the_one_measured() -> None:
     assert five_lines(results) in README
     assert full_table(results) in PAGE.read_text()
     assert results.keys() <= registry().keys()
+
+
+def test_no_number_differs_between_pictures_text_and_demo() -> None:
+    numbers = json.loads((ROOT / "docs" / "images" / "numbers.json").read_text())
+    demo = numbers["demo"]
+    assert demo["spec"] == run_id(runs.with_lenses(demo_spec())), "run python -m tools.pictures demo"
+    low, high = demo["forecast"]
+    memorised, generalised = f"epoch {demo['memorised']}", f"epoch {demo['generalised']}"
+    for text in (README, (ROOT / "docs" / "demo.md").read_text()):
+        text = " ".join(text.split())
+        assert f"epochs {low} to {high}" in text
+        assert memorised in text
+        assert generalised in text
+        # Every epoch that the text names is one of the demo's.
+        assert set(re.findall(r"epoch (\d+)", text)) <= {memorised.split()[1], generalised.split()[1]}
+    assert f"{numbers['phase']['runs']} runs" in README
+    assert numbers["table"]["smallest that matters"] > 2 * numbers["table"]["largest that does not"]
+    picture = (ROOT / "docs" / "images" / "grokking.svg").read_text()
+    assert "train, forecast" in picture
 
 
 def test_links_lead_to_files() -> None:

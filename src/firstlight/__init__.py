@@ -10,7 +10,7 @@ Subpackages load on first use, so ``import firstlight`` is fast:
 import importlib
 from types import ModuleType
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _SUBPACKAGES = (
     "claims",

@@ -56,7 +56,7 @@ def test_help_is_fast_and_loads_nothing_heavy():
 
 
 def test_the_version_is_printed(cli):
-    assert cli("--version").out.strip() == "0.1.0"
+    assert cli("--version").out.strip() == "0.2.0"
 
 
 @pytest.mark.parametrize(

@@ -107,7 +107,9 @@ def test_a_worker_that_dies_while_the_driver_starts_is_not_a_missing_package(clu
         try:
             os.close(os.open(marker, os.O_CREAT | os.O_EXCL))
         except FileExistsError:
-            return "0.1.0"
+            import firstlight
+
+            return firstlight.__version__
         os._exit(1)
 
     monkeypatch.setattr(_cluster, "_version", die_once)

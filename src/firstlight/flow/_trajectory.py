@@ -89,13 +89,14 @@ class Trajectory:
 
         If several lanes share a seed, the index is the lane.
         """
+        known = [name for name in self.frame.columns if name not in ("lane", "seed", "step")]
+        if observable not in known:
+            raise ValueError(f"no observable {observable!r}; this trajectory has {known}")
         steps = []
-        for lane in self.lanes:
-            frame = lane.frame
-            if observable not in frame.columns:
-                known = [name for name in frame.columns if name != "step"]
-                raise ValueError(f"no observable {observable!r}; this trajectory has {known}")
-            steps.append(frame.loc[frame[observable] >= at_least, "step"].min())
+        for frame in (lane.frame for lane in self.lanes):
+            # A run that failed at once has no rows and no columns.
+            reached = frame[observable] >= at_least if observable in frame.columns else []
+            steps.append(frame.loc[reached, "step"].min())
         seeds = [lane.seed for lane in self.lanes]
         index = seeds if len(set(seeds)) == len(seeds) else list(range(len(seeds)))
         return pd.Series(steps, index=index, name=observable)

@@ -11,7 +11,7 @@ from firstlight.lab._errors import LabError
 from firstlight.lab._form import FIELDS, GROUPS, FormError, default_form
 from firstlight.lab._frames import without_gaps
 from firstlight.lab._live import stream
-from firstlight.lab._pages import THEORIES, page
+from firstlight.lab._pages import page
 from firstlight.lab._state import body_of, lab_of
 from firstlight.lab._tables import keep_table
 from firstlight.records import RunRecord, run_title
@@ -139,7 +139,7 @@ def _scoreboard(record: RunRecord) -> list[dict[str, Any]]:
     """Return a row for each of the five theories, also for those without a verdict."""
     verdicts = {verdict.theory: verdict for verdict in record.verdicts}
     board = []
-    for key, (name, subject, silent) in THEORIES.items():
+    for key, (name, subject, silent) in report.THEORIES.items():
         verdict = verdicts.get(key)
         board.append(
             {

@@ -24,19 +24,6 @@ ROOMS = (
     Room("/bench", "Bench", "What do learned features do for my own table or model?"),
 )
 
-THEORIES = {
-    "li2": ("Li₂", "Grokking in three stages", "It says nothing about noisy labels, mini-batches or other losses."),
-    "cogo": ("CoGO", "Networks crafted by algebra", "It describes optima, not the path or the time to reach them."),
-    "agf": ("AGF", "Losses that fall in steps", "It describes gradient flow from tiny weights, without weight decay."),
-    "manifold": (
-        "Geometry",
-        "The least norm at zero loss",
-        "It says where training ends, not whether that generalises.",
-    ),
-    "fact": ("FACT", "What weights satisfy at rest", "It says nothing before the weights come to rest."),
-}
-"""Lens → name, subject, what the theory does not claim."""
-
 
 def page(template: str, path: str, token: str, **context: Any) -> str:
     """Return a page of the lab; `path` marks the room in the navigation bar."""

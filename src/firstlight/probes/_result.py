@@ -92,7 +92,7 @@ class LayerReport:
     matrices: dict[str, np.ndarray] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ProbeResult:
     """The reports on all layers of a model, and the parameters that could not be treated, each with the reason."""
 
@@ -131,6 +131,14 @@ class ProbeResult:
         frame = pd.DataFrame.from_dict(rows, orient="index", columns=columns)
         frame.index.name = "layer"
         return frame.astype({"in": "Int64", "out": "Int64"})
+
+    def __repr__(self) -> str:
+        states = ", ".join(f"{layer.name} {layer.verdict.state}" for layer in self.layers[:4])
+        more = f", … ({len(self.layers)} layers)" if len(self.layers) > 4 else ""
+        return f"ProbeResult({self.samples} samples: {states}{more})"
+
+    def _repr_html_(self) -> str:
+        return self.table().drop(columns=["kind"]).to_html(float_format="{:.3g}".format, na_rep="")
 
     def __str__(self) -> str:
         """Return a table that fits a terminal: alignments ± standard errors, size, verdict, and the evidence below."""

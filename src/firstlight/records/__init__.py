@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from firstlight.records._layout import FileError
     from firstlight.records._learned import LEARNED, first_row
     from firstlight.records._models import DeepModel, EmbeddingModel, ModelSpec, TransformerModel, TwoLayerModel
+    from firstlight.records._notebook import html_facts
     from firstlight.records._phase import PhaseAxis, PhaseCell, PhaseRecord
     from firstlight.records._presets import PRESETS
     from firstlight.records._probe import LayerCourse, ProbedCheckpoint, ProbedLayer, ProbeRecord, UpdateCourse
@@ -115,6 +116,7 @@ _HOMES = {
         "machine_facts",
         "software_versions",
     ),
+    "_notebook": ("html_facts",),
     "_table": ("Table",),
     "_learned": (
         "LEARNED",
@@ -234,6 +236,7 @@ __all__ = [
     "export_mlflow",
     "export_tensorboard",
     "first_row",
+    "html_facts",
     "load_spec",
     "machine_facts",
     "model_title",

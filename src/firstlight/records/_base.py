@@ -1,11 +1,13 @@
 """Base classes of specs and records: frozen, closed to unknown fields, plain JSON, compared by content."""
 
 from datetime import UTC, datetime
+from html import escape
 from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from firstlight.records._canonical import canonical_json, sha256
+from firstlight.records._notebook import html_figure
 
 
 class Frozen(BaseModel):
@@ -44,6 +46,20 @@ class Record(Frozen):
         empty = {name for name in self.ADDED_FIELDS if not getattr(self, name)}
         short = {name: value for name, value in replaced.items() if name not in empty}
         return {**self.model_dump(exclude={*empty, *short}), **short}
+
+    def __repr__(self) -> str:
+        words = self._words()
+        return f"<{type(self).__name__} {words}>" if words else f"<{type(self).__name__}>"
+
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _words(self) -> str:
+        """Return the record in one short line, for its `repr`; its whole content is `to_json()`."""
+        return self.digest[:12]
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(repr(self))}</p>" + "".join(map(html_figure, getattr(self, "figures", ())[:1]))
 
     def to_json(self) -> str:
         """Return the record as canonical JSON: sorted keys, shortest exact floats."""

@@ -1,5 +1,6 @@
 """`ClaimRecord`: the result of checking one statement of a paper."""
 
+from html import escape
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, model_validator
@@ -7,6 +8,7 @@ from pydantic import Field, model_validator
 from firstlight.records._base import Digest, Record, utc_now
 from firstlight.records._criterion import Criterion
 from firstlight.records._facts import machine_facts, software_versions
+from firstlight.records._notebook import html_facts, html_rows
 from firstlight.records._status import ClaimVerdict
 from firstlight.records._values import Value
 
@@ -89,12 +91,28 @@ class ClaimRecord(Record):
         """Whether the check completed and reached the recorded verdict, if there is one."""
         return not self.raised and self.expected_verdict in (None, self.status)
 
+    def _words(self) -> str:
+        passed = sum(row.passed is True for row in self.criteria)
+        judged = f", {passed} of {len(self.criteria)} criteria pass" if self.criteria else ""
+        surprise = "" if self.as_expected else f" (recorded: {self.expected_verdict or 'none'})"
+        return f"{self.id} at {self.scale} scale: {self.status}{surprise}{judged}"
+
+    def _repr_html_(self) -> str:
+        statement = html_facts({"as printed": self.statement, "as corrected": self.corrected}, self.title)
+        rows = [(row.clause, row.quantity, row.measured, row.required, _result(row.passed)) for row in self.criteria]
+        criteria = html_rows(("clause", "quantity", "measured", "required", "result"), rows) if rows else ""
+        return f"<p><b>{escape(self._words())}</b></p>{statement}{criteria}"
+
     def _hashed(self, **replaced: Any) -> Any:
         values = super()._hashed(**replaced)
         # Records written before the field `raised` have its value in their evidence, and keep their digests.
         if self.raised == _says_raised(self.status, self.evidence):
             values.pop("raised")
         return values
+
+
+def _result(passed: bool | None) -> str:
+    return "not decided" if passed is None else "pass" if passed else "fail"
 
 
 def _says_raised(status: Any, evidence: Any) -> bool:

@@ -50,5 +50,9 @@ class FitRecord(Record):
         """SHA-256 of the estimator, its parameters and the data; scores and times do not count."""
         return sha256({"estimator": self.estimator, "params": self.params, "data": self.data})
 
+    def _words(self) -> str:
+        mean, metric = self.scores.get("mean"), self.scores.get("metric", "score")
+        return f"{self.id[:12]} {self.estimator}" + (f": {metric} {mean:.4g}" if isinstance(mean, float) else "")
+
     def _hashed(self, **replaced: Any) -> Any:
         return super()._hashed(figures=figure_digests(self.figures), **replaced)

@@ -1,5 +1,6 @@
 """`ProbeRecord`: the feature matrices of a PyTorch model compared with its weights, layer by layer."""
 
+from collections import Counter
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -149,6 +150,13 @@ class ProbeRecord(Record):
         """SHA-256 of the measurements; time, versions and machine do not count."""
         empty = {name for name in self.ADDED_FIELDS if not getattr(self, name)}
         return sha256(self.model_dump(exclude={"created", "versions", "machine", "figures", *empty}))
+
+    def _words(self) -> str:
+        states = Counter(layer.state for layer in self.layers)
+        counts = ", ".join(f"{count} {state}" for state, count in states.items())
+        return f"{self.id[:12]} {self.name or 'model'}: {len(self.layers)} layer{'s' * (len(self.layers) != 1)}" + (
+            f", {counts}" if counts else ""
+        )
 
     def _hashed(self, **replaced: Any) -> Any:
         return super()._hashed(figures=figure_digests(self.figures), **replaced)

@@ -1,5 +1,6 @@
 """`RunRecord`: the result of a run."""
 
+from html import escape
 from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, PlainSerializer, PlainValidator, model_validator
@@ -9,10 +10,12 @@ from firstlight.records._canonical import sha256
 from firstlight.records._facts import machine_facts, software_versions
 from firstlight.records._figures import Figures, figure_digests
 from firstlight.records._identity import SPEC_VERSION, pin_arrays, run_id
+from firstlight.records._notebook import html_figure, html_rows
 from firstlight.records._spec import RunSpec
 from firstlight.records._status import RunStatus
 from firstlight.records._table import Table
 from firstlight.records._theory_verdict import TheoryVerdict
+from firstlight.records._titles import run_title
 from firstlight.records._values import Value
 
 BlobName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
@@ -72,6 +75,23 @@ class RunRecord(Record):
     def result_digest(self) -> str:
         """SHA-256 of the numbers alone: equal for a run and its repetition, whatever time each took."""
         return sha256([self.id, self.status, self.steps, self.table.digest, self.weights])
+
+    def _words(self) -> str:
+        events = {name: self.summary.get(f"{name}_at") for name in ("memorised", "generalised")}
+        known = [f", {name} at {self.spec.clock} {at}" for name, at in events.items() if at is not None]
+        return f"{self.id[:12]} {run_title(self.spec)}, seed {self.spec.seed}: {self._ending()}{''.join(known)}"
+
+    def _ending(self) -> str:
+        return f"{self.status} after {self.steps} {self.spec.clock}{'s' * (self.steps != 1)}"
+
+    def _repr_html_(self) -> str:
+        title = f"{run_title(self.spec)}, seed {self.spec.seed}: {self._ending()}"
+        story = str(self.summary.get("story") or self.message)
+        rows = [(row.theory, row.predicted, row.measured, row.agrees, row.sentence) for row in self.verdicts]
+        board = html_rows(("theory", "predicted", "measured", "agrees?", "in words"), rows) if rows else ""
+        figures = "".join(map(html_figure, self.figures[:1]))
+        more = f"<p>{len(self.figures) - 1} more in <code>.figures</code></p>" if len(self.figures) > 1 else ""
+        return f"<p><b>{escape(title)}</b></p><p>{escape(story)}</p>{board}{figures}{more}"
 
     def _hashed(self, **replaced: Any) -> Any:
         return super()._hashed(table=self.table.digest, figures=figure_digests(self.figures), **replaced)

@@ -1,6 +1,6 @@
 """The observations of a run: one row per recorded step, one column per observable."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import ItemsView, Iterable, Iterator, KeysView, Mapping, Sequence, ValuesView
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -8,6 +8,10 @@ from typing import Any
 import numpy as np
 
 from firstlight.records._identity import digest_arrays
+from firstlight.records._notebook import html_rows
+
+_SHOWN = 8
+"""How many columns and rows a notebook shows."""
 
 Row = tuple[int, Mapping[str, Any]]
 
@@ -16,11 +20,14 @@ Row = tuple[int, Mapping[str, Any]]
 class Table:
     """Read-only columns (r, …) over the recorded `step` (r,); tables are equal if all their bits are.
 
-    A column of scalars is float64; a column of arrays keeps its type.
+    A table is a mapping from `step` and the names of its columns to arrays; its length is the number of rows. A
+    column of scalars is float64; a column of arrays keeps its type.
 
     >>> table = Table([0, 10], {"loss": [1.0, 0.25]})
     >>> table["loss"][-1], len(table), table == Table.from_rows([(0, {"loss": 1.0}), (10, {"loss": 0.25})])
     (np.float64(0.25), 2, True)
+    >>> list(table), dict(table)["step"].tolist(), table.get("accuracy")
+    (['step', 'loss'], [0, 10], None)
     """
 
     step: np.ndarray | Sequence[int] = ()
@@ -88,14 +95,36 @@ class Table:
     def __len__(self) -> int:
         return len(self.step)
 
+    def __iter__(self) -> Iterator[str]:
+        yield "step"
+        yield from self.columns
+
+    def keys(self) -> KeysView[str]:
+        """Return `step` and the names of the columns."""
+        return self.arrays.keys()
+
+    def values(self) -> ValuesView[np.ndarray]:
+        """Return the steps and the columns."""
+        return self.arrays.values()
+
+    def items(self) -> ItemsView[str, np.ndarray]:
+        """Return pairs of a name and its array, `step` first."""
+        return self.arrays.items()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return a column, or `default` if there is none of this name."""
+        return self.arrays.get(name, default)
+
     def __getitem__(self, name: str) -> np.ndarray:
+        if name == "step":
+            return np.asarray(self.step)
         try:
             return self.columns[name]
         except KeyError:
             raise KeyError(f"no column {name!r}; the columns are {', '.join(self.columns) or 'none'}") from None
 
     def __contains__(self, name: str) -> bool:
-        return name in self.columns
+        return name == "step" or name in self.columns
 
     def __eq__(self, other: object) -> bool:
         return self.digest == other.digest if isinstance(other, Table) else NotImplemented
@@ -104,11 +133,28 @@ class Table:
         return hash(self.digest)
 
     def __repr__(self) -> str:
-        return f"Table({len(self)} rows: {', '.join(self.columns)})"
+        names = _plain_first(self.columns)
+        shown = names if len(names) <= _SHOWN else [*names[: _SHOWN - 1], f"… ({len(names)} columns)"]
+        return f"Table({len(self)} row{'s' * (len(self) != 1)}: {', '.join(shown)})"
+
+    def _repr_html_(self) -> str:
+        scalars = self.scalars()
+        names = _plain_first(scalars)[:_SHOWN]
+        rows = [(int(step), *(float(scalars[name][i]) for name in names)) for i, step in enumerate(self.step)]
+        if len(rows) > _SHOWN:
+            rows = [*rows[: _SHOWN // 2], ("…",) * (1 + len(names)), *rows[-(_SHOWN // 2) :]]
+        hidden = len(self.columns) - len(names)
+        caption = f"{len(self)} recorded steps" + (f"; {hidden} more columns in .columns" if hidden else "")
+        return html_rows(("step", *names), rows, caption)
 
     def __reduce__(self):
         # A read-only mapping cannot be pickled; the arrays can.
         return Table.from_arrays, (self.arrays,)
+
+
+def _plain_first(names: Iterable[str]) -> list[str]:
+    """Return the columns of every run before those of lenses, which have a dot in their names."""
+    return sorted(names, key=lambda name: ("." in name, name))
 
 
 def _column(name: str, values: Any, rows: int) -> np.ndarray:

@@ -15,11 +15,15 @@ from firstlight.report._format import Quantity, duration, quantities, text_of
 from firstlight.report._page import Environment, PageRecord, PageView, render, write
 from firstlight.report._phase_view import PhaseRow, PhaseView, phase_view
 from firstlight.report._probe_view import LayerRow, ProbeView, probe_view
+from firstlight.report._questions import QUESTIONS, questions
 from firstlight.report._rooms import render_room
 from firstlight.report._run_view import RunView, VerdictRow, run_view, stories
 from firstlight.report._staircase_view import JumpRow, StaircaseView, staircase_view
+from firstlight.report._theories import THEORIES, in_order, theory_name
 
 __all__ = [
+    "QUESTIONS",
+    "THEORIES",
     "ClaimPage",
     "ClaimView",
     "CriterionRow",
@@ -50,9 +54,11 @@ __all__ = [
     "fit_view",
     "fit_views",
     "graph_svg",
+    "in_order",
     "phase_view",
     "probe_view",
     "quantities",
+    "questions",
     "render",
     "render_claim",
     "render_claims",
@@ -61,6 +67,7 @@ __all__ = [
     "staircase_view",
     "stories",
     "text_of",
+    "theory_name",
     "write",
     "write_claims",
 ]

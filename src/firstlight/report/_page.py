@@ -27,6 +27,7 @@ from firstlight.report._claim_view import ClaimView, claim_view
 from firstlight.report._duel_view import DuelView, duel_view
 from firstlight.report._fit_view import FitView, fit_views
 from firstlight.report._format import duration, text_of
+from firstlight.report._glossary import Glossary
 from firstlight.report._phase_view import PhaseView, phase_view
 from firstlight.report._probe_view import ProbeView, probe_view
 from firstlight.report._run_view import RunView, run_view
@@ -115,7 +116,7 @@ def render(
         environments=_environments([*runs, *claims, *fits, *probes, *duels, *staircases, *diagrams]),
     )
     draw = functools.partial(_drawn, seen=Counter())
-    return _templates().get_template("report.html").render(view=view, draw=draw)
+    return _templates().get_template("report.html").render(view=view, draw=draw, gloss=Glossary())
 
 
 def _checked(records: Iterable[PageRecord] | PageRecord) -> tuple[PageRecord, ...]:

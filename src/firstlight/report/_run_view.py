@@ -6,6 +6,8 @@ from typing import Any
 
 from firstlight.records import Agreement, FigureData, RunRecord, RunStatus, dump_toml, run_title
 from firstlight.report._format import duration, machine_text, text_of
+from firstlight.report._questions import questions
+from firstlight.report._theories import THEORIES, in_order, theory_name
 
 _ENDINGS = {
     "finished": "finished",
@@ -17,7 +19,10 @@ _ENDINGS = {
 
 @dataclass(frozen=True)
 class VerdictRow:
-    """A row of the table of theories; `figure` is the place of the figure to look at, or None."""
+    """A row of the table of theories; `figure` is the place of the figure to look at, or None.
+
+    `theory` is the name of the theory, and `subject` what it is about in a few words.
+    """
 
     theory: str
     predicted: str
@@ -25,16 +30,18 @@ class VerdictRow:
     agrees: Agreement
     sentence: str
     look_at: str
+    subject: str
     figure: int | None
 
 
 @dataclass(frozen=True)
 class RunView:
-    """A run as shown: its story in sentences, the theories' verdicts, facts and evidence as (name, text)."""
+    """A run as shown: questions with answers, its story, the theories' verdicts, facts and evidence as (name, text)."""
 
     id: str
     title: str
     status: RunStatus
+    questions: tuple[tuple[str, str], ...] = ()
     story: tuple[str, ...] = ()
     verdicts: tuple[VerdictRow, ...] = ()
     facts: tuple[tuple[str, str], ...] = ()
@@ -56,10 +63,13 @@ def run_view(record: RunRecord) -> RunView:
     >>> view.title, view.story
     ('Z71, two layers, width 2048, seed 0', ('The run finished after 500 epochs in 12 s.',))
     """
+    asked = questions(record)
     return RunView(
         id=record.id,
         title=f"{run_title(record.spec)}, seed {record.spec.seed}",
         status=record.status,
+        # With fewer answers the sentences of the run say more.
+        questions=asked if len(asked) > 2 else (),
         story=_story(record),
         verdicts=_verdicts(record),
         facts=tuple((name, text_of(value)) for name, value in _facts(record)),
@@ -89,18 +99,32 @@ def _story(record: RunRecord) -> tuple[str, ...]:
     clock = f"{record.spec.clock}{'s' * (record.steps != 1)}"
     ending = f"The run {_ENDINGS[record.status]} after {record.steps} {clock} in {duration(record.seconds)}."
     sentences = stories(record)
-    message = record.message.partition("\n")[0].strip()
+    message = _stopped(record) or record.message.partition("\n")[0].strip()
     is_told = any(message.rstrip(".") in sentence for sentence in sentences)
     # The message of an interrupted run says where it stopped, as the ending does.
     news = () if is_told or not message or record.status == "interrupted" else (message,)
     return (ending, *sentences, *news)
 
 
+def _stopped(record: RunRecord) -> str:
+    """Return the stop rule that ended a finished run, in words; '' if none did."""
+    if record.status != "finished" or record.steps >= record.spec.steps:
+        return ""
+    for rule in record.spec.stop:
+        if f"{rule.observable} ≥" in record.message and rule.at_least is not None:
+            return f"It stopped by its rule: the {rule.observable.replace('_', ' ')} had reached {rule.at_least:g}."
+    return ""
+
+
 def _verdicts(record: RunRecord) -> tuple[VerdictRow, ...]:
     titles = [figure.title for figure in record.figures]
     return tuple(
-        VerdictRow(**dict(verdict), figure=titles.index(verdict.look_at) if verdict.look_at in titles else None)
-        for verdict in record.verdicts
+        VerdictRow(
+            **{**dict(verdict), "theory": theory_name(verdict.theory)},
+            subject=THEORIES.get(verdict.theory, ("", ""))[1],
+            figure=titles.index(verdict.look_at) if verdict.look_at in titles else None,
+        )
+        for verdict in in_order(record)
     )
 
 

@@ -16,6 +16,7 @@ from firstlight.runs._history import FeatureHistory, feature_history
 from firstlight.runs._lenses import THEORY_LENSES, lenses, with_lenses
 from firstlight.runs._limits import check_sizes, size
 from firstlight.runs._models import load_model
+from firstlight.runs._portraits import portraits
 from firstlight.runs._resolve import Resolved, check, resolve, snapshot_steps
 from firstlight.runs._run import keep, run, run_many, writing
 from firstlight.runs._summary import advice, first_step, summarise
@@ -44,6 +45,7 @@ __all__ = [
     "lenses",
     "load_model",
     "overlaid_curves",
+    "portraits",
     "resolve",
     "run",
     "run_many",

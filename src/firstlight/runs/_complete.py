@@ -31,7 +31,10 @@ def complete(record: RunRecord) -> RunRecord:
 
 def _learning_figure(record: RunRecord) -> tuple[FigureData, ...]:
     curves = learning_curves(record)
-    return (figure.panels(curves, columns=2, title="Learning curves"),) if len(curves) > 1 else curves
+    caption = (
+        "Training pairs are those that the network sees; test pairs are held out, and the network never sees them."
+    )
+    return (figure.panels(curves, columns=2, title="Learning curves", caption=caption),) if len(curves) > 1 else curves
 
 
 def _selected(record: RunRecord) -> list[Lens]:

@@ -41,7 +41,12 @@ def _norm_figures(record: RunRecord) -> tuple[FigureData, ...]:
     if not columns:
         return ()
     series = [figure.Series(name, record.table.step, column) for name, column in columns.items()]
-    return (figure.curves(series, x=figure.time_axis(record.spec), y="Frobenius norm", title="Norms of the weights"),)
+    caption = (
+        "The size of each weight matrix: the square root of the sum of its squared entries. Fitting makes the weights "
+        "grow, and weight decay makes them shrink."
+    )
+    axis, title = figure.time_axis(record.spec), "Norms of the weights"
+    return (figure.curves(series, x=axis, y="norm", title=title, caption=caption),)
 
 
 NORMS = flow.Lens(

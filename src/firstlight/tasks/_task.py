@@ -1,12 +1,12 @@
 """A task to learn, and its split into training and test rows."""
 
 from dataclasses import dataclass
-from html import escape
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from firstlight.groups import Group
+from firstlight.records import html_facts
 from firstlight.tasks._inputs import Inputs, frozen
 from firstlight.tasks._splitting import draw_rows, train_count
 
@@ -129,7 +129,7 @@ class Task:
         return f"Task({self.name!r}: {shape}, {self._kind()})"
 
     def _repr_html_(self) -> str:
-        return _html_table(self._facts())
+        return html_facts(self._facts())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -195,7 +195,7 @@ class Split:
     def _repr_html_(self) -> str:
         share = len(self.train) / len(self.task)
         sizes = {"train": f"{len(self.train):,} rows ({share:.1%})", "test": f"{len(self.test):,} rows"}
-        return _html_table({**self.task._facts(), **sizes})
+        return html_facts({**self.task._facts(), **sizes})
 
 
 def _checked_targets(name: str, targets: np.ndarray, rows: int, outputs: int) -> np.ndarray:
@@ -226,8 +226,3 @@ def _checked_rows(name: str, rows: np.ndarray, total: int) -> np.ndarray:
     if rows.size and not 0 <= rows[0] <= rows[-1] < total:
         raise ValueError(f"{name} rows must lie in 0…{total - 1}, got values from {rows[0]} to {rows[-1]}")
     return frozen(rows)
-
-
-def _html_table(facts: dict[str, str]) -> str:
-    cells = "".join(f"<tr><th>{escape(key)}</th><td>{escape(value)}</td></tr>" for key, value in facts.items())
-    return f"<table>{cells}</table>"

@@ -9,9 +9,13 @@ _LINES_EVERY = 20
 
 
 class Live:
-    """Shows `flow.Progress` moments of one run: accuracy over epochs, and a line on its progress."""
+    """Shows `flow.Progress` moments of one run: accuracy over epochs, and a line on its progress.
 
-    def __init__(self) -> None:
+    The forecast, if there is one, is drawn over all epochs ahead, so that the curves grow towards it.
+    """
+
+    def __init__(self, forecast: Any = None) -> None:
+        self._forecast = forecast
         self._total = 1
         self._rows: dict[int, dict[str, float]] = {}
         self._console = screen.out()
@@ -57,6 +61,10 @@ class Live:
             figure.Series(label, steps, [self._rows[step].get(name, float("nan")) for step in steps])
             for name, label in _SHOWN.items()
         ]
+        if self._forecast is not None:
+            ahead = [self._total * i / 200 for i in range(201)]
+            for name, accuracy in self._forecast.expected(ahead).items():
+                series.append(figure.Series(f"{_SHOWN[f'{name}_accuracy']}, forecast", ahead, accuracy))
         shown = figure.curves(series, x="epoch", y="accuracy")
         width = max(min(self._console.width - 2, 100), 24)
         height = max(min(self._console.height - 4, 18), 8)

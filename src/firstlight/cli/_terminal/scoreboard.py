@@ -9,8 +9,11 @@ def print_scoreboard(record: RunRecord) -> None:
     if not record.verdicts:
         return
     print()
-    rows = [(row.theory, row.predicted, row.measured, row.agrees) for row in record.verdicts]
+    from firstlight.report import in_order, theory_name
+
+    board = in_order(record)
+    rows = [(theory_name(row.theory), row.predicted, row.measured, row.agrees) for row in board]
     screen.print_table(("theory", "predicted", "measured", "agrees?"), rows, wrap=("predicted", "measured"))
     print()
-    for row in record.verdicts:
-        screen.say(f"{row.theory}: {row.sentence}")
+    for row in board:
+        screen.say(f"{theory_name(row.theory)}: {row.sentence}")

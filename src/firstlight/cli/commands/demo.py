@@ -35,29 +35,31 @@ def demo(
     forecast = _forecast(spec)
     from firstlight.cli._terminal.live import Live
 
-    with Live() as live:
+    with Live(forecast) as live:
         from firstlight import flow, runs
 
         try:
-            record = runs.run(runs.with_lenses(spec), progress=live)
+            outcome = runs.compute([runs.with_lenses(spec)], progress=live)[0]
         except flow.TrainingInterrupted:
             raise exits.Interrupted(_STOPPED) from None
     from firstlight import report
+    from firstlight.cli._terminal.scoreboard import print_scoreboard
 
-    screen.say(
-        "\n".join(
-            [
-                "",
-                _closing(record),
-                _compared(forecast, record),
-                "",
-                *(f"· {sentence}" for sentence in report.stories(record)),
-            ]
-        )
-    )
+    record = shown_record(outcome, forecast)
+    screen.say(f"\n{_closing(record)}")
+    print_scoreboard(record)
     page = report.write(out, [record], title="firstlight demo")
-    screen.say(f"\n{page} shows the figures; {screen.duration(record.seconds)} of training.")
+    screen.say(f"\n{screen.duration(record.seconds)} of training. {page} answers five questions and shows the figures.")
     return exits.OK if record.status == "finished" else exits.DIFFERS
+
+
+def shown_record(outcome: Any, forecast: Any) -> Any:
+    """Return the record of the demo, with the forecast over the run first, and the learned waves and circles."""
+    from firstlight import runs
+
+    drawn = forecast.over(outcome.record)
+    first, *rest = outcome.record.figures
+    return outcome.record.model_copy(update={"figures": (drawn, first, *runs.portraits(outcome), *rest)})
 
 
 def demo_spec(seed: int = 0, quick: bool = False) -> Any:
@@ -70,6 +72,7 @@ def demo_spec(seed: int = 0, quick: bool = False) -> Any:
             "optimizer": {"learning_rate": 1e-3, "weight_decay": 2e-4},
             "steps": 200,
             "recording": {"every": 4},
+            "snapshots": 11,
             "stop": [{"observable": "test_accuracy", "at_least": 1.0}],
             "seed": seed,
         }
@@ -89,7 +92,7 @@ def _opening(spec: Any) -> str:
     pairs = f"{int(spec.task.split.fraction * M * M)} of {M * M}"
     return (
         f"A network of {spec.model.width} hidden units trains on {pairs} sums a + b mod {M}.\n"
-        "It memorises these training pairs long before it generalises to the held-out pairs."
+        "It will memorise these training pairs long before it generalises to the held-out pairs."
     )
 
 
@@ -102,15 +105,6 @@ def _forecast(spec: Any) -> Any:
     screen.say(f"Forecast before training: {forecast.story}\n")
     screen.say(plots.terminal(forecast.figure_data(), width=72, height=10))
     return forecast
-
-
-def _compared(forecast: Any, record: Any) -> str:
-    generalised = record.summary.get("generalised_at")
-    if generalised is None:
-        return f"The forecast was: generalises at epoch {forecast.generalises.words}."
-    low, high = forecast.generalises.low, forecast.generalises.high
-    inside = "within" if low <= generalised <= high else "outside"
-    return f"The forecast was epoch {forecast.generalises.words}; the run came {inside} its 80 % interval."
 
 
 def _closing(record: Any) -> str:

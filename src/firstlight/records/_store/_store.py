@@ -4,6 +4,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from html import escape
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, TypeVar
@@ -14,6 +15,7 @@ from firstlight.records._base import Record
 from firstlight.records._claim import ClaimRecord, ClaimScale
 from firstlight.records._fit import FitRecord
 from firstlight.records._identity import run_id
+from firstlight.records._notebook import html_rows
 from firstlight.records._probe import ProbeRecord
 from firstlight.records._run import RunRecord
 from firstlight.records._spec import RunSpec
@@ -27,6 +29,7 @@ from firstlight.records._store._lock import WriterLock
 from firstlight.records._store._path import locate, require_own_folders
 from firstlight.records._store._stream import RunHandle, remove_unlinked
 from firstlight.records._table import Row
+from firstlight.records._titles import run_title
 from firstlight.records.figure import FigureData
 
 R = TypeVar("R", bound=Record)
@@ -341,6 +344,15 @@ class Store:
 
     def __repr__(self) -> str:
         return f"Store({str(self.path)!r}, {self.mode!r})"
+
+    def _repr_html_(self) -> str:
+        ids = self.run_ids()
+        newest = [self.get_run(id) for id in reversed(ids[-8:])]
+        rows = [(run.id[:12], run_title(run.spec), run.spec.seed, run.status) for run in newest]
+        kinds = {"run": ids, "claim": self.claims(), "fit": self.fits(), "probe": self.probes()}
+        held = ", ".join(f"{len(of)} {kind}{'s' * (len(of) != 1)}" for kind, of in kinds.items() if of) or "empty"
+        runs = html_rows(("run", "title", "seed", "status"), rows, "the newest runs") if rows else ""
+        return f"<p><b>{escape(repr(self))}</b>: {held}</p>{runs}"
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

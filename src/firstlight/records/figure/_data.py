@@ -170,6 +170,11 @@ class FigureData:
     def __repr__(self) -> str:
         return f"FigureData({self.kind}, {self.title!r}, {self.digest[:12]})"
 
+    def _repr_html_(self) -> str:
+        from firstlight.records._notebook import html_figure
+
+        return html_figure(self)
+
     def __reduce__(self):
         # Read-only views cannot be pickled; the header and the arrays can.
         return FigureData.from_parts, (self.header(), dict(self.arrays))

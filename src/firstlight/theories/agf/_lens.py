@@ -147,7 +147,11 @@ def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
         figure.curves([figure.Series("training loss", steps, loss)], x=time, y="loss", title="Loss", vertical=marks),
         figure.curves(active, x=time, y="hidden units", title="Active hidden units"),
     ]
-    return (figure.panels(panels, title=TITLE),)
+    caption = (
+        "AGF watches two things: when the loss falls (dotted lines), and how many hidden units are awake, which means "
+        "that their weights have grown to a norm above 1."
+    )
+    return (figure.panels(panels, title=TITLE, caption=caption),)
 
 
 def verdict(record: RunRecord) -> TheoryVerdict | None:
@@ -160,11 +164,13 @@ def verdict(record: RunRecord) -> TheoryVerdict | None:
     if not {"agf.active", "agf.wait", "agf.largest_dormant", "train_loss"} <= set(table.columns) or not len(table):
         return None
     steps, loss, clock = np.asarray(table.step, float), np.asarray(table["train_loss"], float), record.spec.clock
-    if reason := _other_clock(record.spec) or _no_prediction(record):
-        return TheoryVerdict(theory="agf", agrees="does not apply", sentence=reason)
-    fallen = 1 - loss / loss[0]
+    fallen = 1 - loss / loss[0] if loss[0] > 0 else np.zeros_like(loss)
     left = np.flatnonzero(fallen >= FALLEN)
     first = int(left[0]) if len(left) else None
+    if reason := _other_clock(record.spec):
+        return _not_gradient_flow(record, reason, first)
+    if reason := _no_prediction(record):
+        return TheoryVerdict(theory="agf", agrees="does not apply", sentence=reason)
     made, due = forecast(steps, steps + np.asarray(table["agf.wait"], float) / _rate(record.spec), first)
     if reason := _too_little(steps, due, first, clock):
         return TheoryVerdict(theory="agf", agrees="does not apply", sentence=reason)
@@ -180,6 +186,33 @@ def verdict(record: RunRecord) -> TheoryVerdict | None:
         sentence=sentence,
         look_at=TITLE,
     )
+
+
+def _not_gradient_flow(record: RunRecord, reason: str, first: int | None) -> TheoryVerdict:
+    """Return a verdict that does not apply, with the time that plain gradient descent would take beside the run's."""
+    wait, clock, steps = float(record.table["agf.wait"][0]), record.spec.clock, record.table.step
+    dormant = record.table["agf.active"][0] == 0 and record.table.step[0] == 0
+    if record.spec.optimizer.name == "sgd" or first is None or not dormant or not np.isfinite(wait):
+        return TheoryVerdict(theory="agf", agrees="does not apply", sentence=reason)
+    due = wait / record.spec.optimizer.learning_rate
+    return TheoryVerdict(
+        theory="agf",
+        predicted=f"first fall before {clock} {_round(due)} under plain gradient descent",
+        measured=f"first fall at {clock} {int(steps[first])}, under {record.spec.optimizer.title}",
+        agrees="does not apply",
+        sentence=f"{reason} At the same learning rate, plain gradient descent could wait until {clock} {_round(due)}.",
+        look_at=TITLE,
+    )
+
+
+def _round(number: float) -> str:
+    """Return a large number with two digits and separators.
+
+    >>> _round(2970094.0)
+    '3,000,000'
+    """
+    digits = max(0, int(np.floor(np.log10(max(number, 1.0)))) - 1)
+    return f"{round(number, -digits):,.0f}"
 
 
 def forecast(steps: np.ndarray, due: np.ndarray, first: int | None) -> tuple[float, float]:

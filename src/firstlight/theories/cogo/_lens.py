@@ -30,6 +30,12 @@ of Z71 and 99.6 % of Z127 have 4 or 6 hidden units. A smaller decay leaves more 
 """
 
 
+STILL_TRAINING = (
+    "CoGO describes finished networks. This one solves the task but is still training: its potentials have not settled "
+    "at their final sum yet."
+)
+
+
 def reason_not_applicable(spec: RunSpec) -> str:
     """Return '' if monomial potentials can be measured in a run, else the reason why not."""
     task, model = spec.task, spec.model
@@ -86,19 +92,30 @@ def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
             figure.Series("other frequencies, root mean square", step, table["cogo.off_diagonal"]),
         ],
         x=time,
-        y="monomial potential",
+        y="potential",
         title=TITLE,
+        caption="A potential measures how well the hidden units work together on one triple of frequencies. The "
+        "triples that match the task add up to the dotted line in a perfect network; all others should stay at zero.",
         horizontal={"sum at zero loss": _limit(f.d)},
     )
     units = figure.bars(
-        names, {"hidden units": orders}, x="frequency", y="hidden units", title="Hidden units per frequency at the end"
+        names,
+        {"hidden units": orders},
+        x="frequency",
+        y="hidden units",
+        title="Hidden units per frequency at the end",
+        caption="CoGO crafts a frequency from 4 or from 6 hidden units. Units count for a frequency if their weights "
+        "on it are large enough to matter.",
     )
     series = [
         figure.Series(f"{n} hidden units", step, _mean(table["cogo.a0kk"], orders == n)) for n in (4, 6) if n in orders
     ]
-    if not series:
+    if not series or _no_prediction(record):
         return main, units
-    caption = "The mean size of r_a0kk, which is zero in blocks of 6 hidden units and not zero in blocks of 4."
+    caption = (
+        "The constant potential tells the two crafted blocks apart: it is zero in blocks of 6 hidden units and not "
+        "zero in blocks of 4."
+    )
     apart = figure.curves(
         series, x=time, y="constant potential", title="Frequencies with 4 and with 6 hidden units", caption=caption
     )
@@ -118,7 +135,14 @@ def verdict(record: RunRecord) -> TheoryVerdict | None:
     if not _has_rows(record):
         return None
     if reason := _no_prediction(record):
-        return TheoryVerdict(theory="cogo", agrees="does not apply", sentence=reason)
+        # The sum at an optimum is known before the network gets there.
+        f, measured = _frequencies(record), float(record.table["cogo.sum_diagonal"][-1])
+        near = {
+            "predicted": f"sum of matching potentials {_limit(f.d):.3f} at an optimum",
+            "measured": f"{measured:.3f}",
+        }
+        shown = {**near, "look_at": TITLE} if reason is STILL_TRAINING else {}
+        return TheoryVerdict(theory="cogo", agrees="does not apply", sentence=reason, **shown)
     f, orders = _frequencies(record), [int(n) for n in record.table["cogo.orders"][-1]]
     total, limit = float(record.table["cogo.sum_diagonal"][-1]), _limit(f.d)
     regular = sum(n in ((2,) if k in f.real else (4, 6)) for k, n in zip(f.halves, orders, strict=True))
@@ -160,7 +184,7 @@ def _no_prediction(record: RunRecord) -> str:
     potentials = np.asarray(table["cogo.sum_diagonal"], float)
     last_quarter = potentials[-max(2, len(potentials) // 4) :]
     if np.ptp(last_quarter) > SETTLED * _limit(_frequencies(record).d):
-        return "The network solves the task but is still training: its potentials have not settled at an optimum yet."
+        return STILL_TRAINING
     return ""
 
 

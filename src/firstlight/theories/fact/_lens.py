@@ -128,10 +128,14 @@ def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
             for key, shown in MEASURES.items()
             if f"fact.{layer}.{key}" in record.table
         ]
-        panels.append(figure.curves(series, x=time, y="Pearson correlation with WWᵀ", title=f"Layer {layer}"))
+        panels.append(figure.curves(series, x=time, y="agreement (1 = equal)", title=f"Layer {layer}"))
     if not panels or not len(record.table):
         return ()
-    caption = "FACT is 1 at a critical point of the loss with weight decay; the other measures are ansätze."
+    caption = (
+        "Each curve compares the features in a layer's weights with what a formula says they should be: 1 means equal. "
+        "FACT, and its symmetric version √FACT·FACTᵀ, must reach 1 when training with weight decay comes to rest; "
+        "√AGOP and √eNFA are earlier rules of thumb, which need not."
+    )
     return (figure.panels(panels, columns=2, title=TITLE, caption=caption),)
 
 

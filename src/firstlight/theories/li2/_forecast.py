@@ -1,15 +1,14 @@
 """A forecast as a value: chances, epochs, irreps and the reason, for people, programs and figures."""
 
-import html
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from math import exp, inf, isfinite, isnan, nan
 from typing import Any, Literal
 
 import numpy as np
 
-from firstlight.records import FigureData, figure
+from firstlight.records import FigureData, RunRecord, figure, first_row, html_facts
 
 Outcome = Literal["grokking", "memorising", "stalling", "nothing", "not covered"]
 
@@ -162,10 +161,35 @@ class Forecast:
             "learned first": ", ".join(irrep.label for irrep in self.irreps[:4]),
             "outside the measured range": ", ".join(self.outside),
         }
-        cells = "".join(
-            f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>" for key, value in rows.items() if value
-        )
-        return f"<table><caption>{html.escape(self.story)}</caption>{cells}</table>"
+        drawn = self.figure_data()._repr_html_() if self.covered else ""
+        return html_facts(rows, "" if drawn else self.story) + drawn
+
+    def expected(self, epochs: Any) -> dict[str, np.ndarray]:
+        """Return the median forecast of the accuracies "train" and "test" at some epochs; without unknown ones.
+
+        >>> forecast = Forecast("Z5", 10, 25, "grokking", 0.9, 1000.0, generalises=Epochs(90.0, 140.0, 220.0))
+        >>> forecast.expected([1, 140, 1000])["test"].round(2).tolist()
+        [0.0, 0.99, 1.0]
+        """
+        at = np.maximum(np.asarray(epochs, float), 1.0)
+        times = {"train": self.memorises, "test": self.generalises}
+        return {name: _rise(at, when.median) for name, when in times.items() if not isnan(when.median)}
+
+    def over(self, record: RunRecord) -> FigureData:
+        """Return the figure of a forecast made before training, with the accuracies that the run recorded."""
+        columns = ("step", "train_accuracy", "test_accuracy")
+        curves = {name: tuple(map(float, record.table[name])) for name in columns if name in record.table}
+        drawn = replace(self, curves=curves).figure_data()
+        caption = "Dashed: the forecast, made before training; its band should hold four runs of five. Solid: the run."
+        for word, when, name in (("memorised", self.memorises, "train"), ("generalised", self.generalises, "test")):
+            row = first_row(record.table, f"{name}_accuracy") if f"{name}_accuracy" in curves else None
+            if row is not None and isfinite(when.median):
+                inside = when.low <= curves["step"][row] <= when.high
+                caption += (
+                    f" It {word} at {record.spec.clock} {curves['step'][row]:.0f}, {'within' if inside else 'outside'} "
+                    f"the band of {when.low:.0f} to {when.high:.0f}."
+                )
+        return replace(drawn, title="The forecast and the run", caption=caption)
 
     def figure_data(self) -> FigureData:
         """Return the accuracies ahead: median and 80 % band of each curve, with the recorded rows if there are any."""
@@ -173,16 +197,17 @@ class Forecast:
         times = [t for t in (self.memorises.high, 1.5 * self.generalises.high) if isfinite(t)]
         end = min(max([*times, 10.0]), max(last, 10.0))
         grid = np.unique(np.round(np.geomspace(1, end, 160)))
-        series = []
+        series, measured = [], {name for name in ("train", "test") if self.curves.get(f"{name}_accuracy")}
         for name, when in (("train", self.memorises), ("test", self.generalises)):
             if isfinite(when.median) or when is NEVER:
                 label = f"{name}, forecast"
                 middle, lower, upper = (_rise(grid, t) for t in (when.median, when.high, when.low))
-                series.append(figure.Series(label, grid, middle, lower, upper))
+                beside = {"style": "dashed", "like": name} if name in measured else {}
+                series.append(figure.Series(label, grid, middle, lower, upper, **beside))
         if step := self.curves.get("step"):
-            measured = {name: self.curves.get(f"{name}_accuracy") for name in ("train", "test")}
             at = np.maximum(np.array(step), 1.0)
-            series += [figure.Series(name, at, np.array(values)) for name, values in measured.items() if values]
+            recorded = [(name, self.curves[f"{name}_accuracy"]) for name in ("train", "test") if name in measured]
+            series += [figure.Series(name, at, np.array(values)) for name, values in recorded]
         marks = {} if self.seen is None else {"now": float(max(self.seen, 1))}
         return figure.curves(
             series,

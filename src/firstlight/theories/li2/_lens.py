@@ -108,25 +108,32 @@ def _story(marked: Stages, values: Mapping[str, Any], clock: str) -> str:
 
 
 def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
-    """Return learning curves with stage bands, gradient size and alignment, updates, correlations, and features."""
+    """Return learning curves with stage bands, gradient size and alignment, and features."""
     if len(record.table) < 2:
         return ()
     marked = stages(record)
     bands = [(_TITLES[stage.name], stage.start, stage.end) for stage in marked.stages]
-    curves = (_accuracy(record, bands), _gradient(record, bands), _updates(record, bands), _correlations(record))
-    figures = [figure.panels(curves, columns=2, title=FIGURE, caption=f"{marked.verdict}.")]
+    curves = (_accuracy(record, bands), _gradient(record, bands))
+    caption = (
+        f"{marked.verdict[:1].upper()}{marked.verdict[1:]}. In stage I the output weights fit random features; in "
+        "stage II each hidden unit climbs towards one feature, driven by the gradient that reaches it; in stage III "
+        "the units divide the rest of the work."
+    )
+    figures = [figure.panels(curves, columns=2, title=FIGURE, caption=caption)]
     if "li2.irreps" in record.table:
-        figures.append(figure.panels((_growth(record), _content(record)), columns=2, title="Li₂: the features"))
+        growth = (
+            "Left: how many hidden units belong to each irrep, over time. Right: the irreps of a few hidden units at "
+            "the end; a bright cell means that the unit is almost a pure wave."
+        )
+        features = (_growth(record), _content(record))
+        figures.append(figure.panels(features, columns=2, title="Li₂: the features", caption=growth))
     return tuple(figures)
 
 
-def _curves(
-    record: RunRecord, names: Mapping[str, str], y: figure.Axis | str, title: str, bands: list, skip: int = 0
-) -> FigureData:
+def _curves(record: RunRecord, names: Mapping[str, str], y: figure.Axis | str, title: str, bands: list) -> FigureData:
     table = record.table
     columns = {label: column for label, column in names.items() if column in table}
-    step = np.asarray(table.step)[skip:]
-    series = [figure.Series(label, step, table[column][skip:]) for label, column in columns.items()]
+    series = [figure.Series(label, table.step, table[column]) for label, column in columns.items()]
     return figure.curves(series, x=figure.time_axis(record.spec), y=y, title=title, stages=bands)
 
 
@@ -146,22 +153,6 @@ def _gradient(record: RunRecord, bands: list) -> FigureData:
     ]
     x = figure.time_axis(record.spec)
     return figure.curves(series, x=x, y="share, cosine", title="Backpropagated gradient", stages=bands)
-
-
-def _updates(record: RunRecord, bands: list) -> FigureData:
-    names = {"output weights": "li2.step_V", "input weights": "li2.step_W"}
-    y = figure.Axis("cosine distance", scale="log")
-    return _curves(record, names, y, "Updates", bands, skip=1)
-
-
-def _correlations(record: RunRecord) -> FigureData:
-    names = {
-        "hidden units, mean entry": "li2.off_nodes",
-        "hidden units, norm": "li2.off_nodes_norm",
-        "samples, mean entry": "li2.off_samples",
-        "samples, norm": "li2.off_samples_norm",
-    }
-    return _curves(record, names, figure.Axis("off the diagonal", scale="log"), "Correlations of pairs", [])
 
 
 def _growth(record: RunRecord) -> FigureData:

@@ -46,9 +46,6 @@ NARROW = 0.22
 
 Measured before: between 0.25 and 0.33 on Z19, near 0.25 on Z31, between 0.12 and 0.25 on S4."""
 
-EPOCHS_FACTOR = 2.0
-"""Verdicts accept a network that generalises within this factor of `Forecast.epochs`."""
-
 UNMEASURED = {"activation": 1.5, "order": 0.7, "width": 0.5, "learning rate": 0.5}
 """Standard deviation of the logit that is added for what lies outside of the measured range."""
 

@@ -8,7 +8,7 @@ import numpy as np
 from firstlight.records import Agreement, RunRecord, Table, TheoryVerdict, first_row
 from firstlight.theories.li2._coverage import epochs_to_test_spec, predict_spec, reason_without_forecast
 from firstlight.theories.li2._forecast import Forecast
-from firstlight.theories.li2._predict import EPOCHS_FACTOR, decide
+from firstlight.theories.li2._predict import decide
 from firstlight.theories.li2._stages import lasting_row
 
 FIGURE = "Li₂: the stages of the run"
@@ -32,7 +32,7 @@ _CAUSES = {
 def verdict(record: RunRecord) -> TheoryVerdict | None:
     """Compare whether and when the network generalised with `predict`; None if no accuracy was recorded.
 
-    A network that is forecast to generalise should do so within `EPOCHS_FACTOR` of the forecast time. A forecast of
+    A network that is forecast to generalise should do so within the 80 % interval of the forecast. A forecast of
     failure is tested only by a run that lasted for `epochs_to_test`.
     """
     if not len(record.table) or "train_accuracy" not in record.table:
@@ -104,7 +104,7 @@ def _compare_time(forecast: Forecast, outcome: _Outcome, needed: int) -> tuple[s
     if not isfinite(forecast.epochs):
         return _compare_without_time(outcome, needed)
     clock, when = outcome.clock, outcome.generalised
-    low, high = (round(forecast.epochs * factor) for factor in (1 / EPOCHS_FACTOR, EPOCHS_FACTOR))
+    low, high = round(forecast.generalises.low), round(forecast.generalises.high)
     span = f"{clock}s {low} to {high}"
     predicted = f"generalises at {span}"
     if when is None and outcome.last < high:

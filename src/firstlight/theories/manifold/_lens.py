@@ -8,6 +8,7 @@ import numpy as np
 from firstlight import flow
 from firstlight.records import FigureData, RunRecord, RunSpec, figure, first_row
 from firstlight.theories.manifold._observe import MEASURED_COLUMNS, observe
+from firstlight.theories.manifold._rising import explain_rise
 from firstlight.theories.manifold._verdict import FIGURE, has_rows, theory_claim, verdict
 
 
@@ -85,17 +86,22 @@ def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
         distance = figure.Series("distance", at, np.maximum(columns["manifold.distance"], 1e-12))
         y, title = figure.Axis("distance", scale="log"), f"Distance to the zero-loss set ({_weights(record)})"
         panels.append(figure.curves([distance], x=x, y=y, title=title))
-    if len(at) > 1:
+    if len(at) > 1 and record.spec.optimizer.name == "sgd":
         shares = [
             figure.Series("share of the update along the set", at[1:], columns["manifold.tangential"][1:]),
             figure.Series("cosine with lowering the norm", at[1:], columns["manifold.descent"][1:]),
         ]
         panels.append(figure.curves(shares, x=x, y="share, cosine", title="Along the zero-loss set"))
     caption = (
-        "Share and cosine are 1 after memorisation in the limit of the theory: gradient descent with a vanishing "
-        "weight decay in the loss."
+        "The norm measures how large the weights are. The distance says how much they would have to change to fit "
+        "every training row exactly, measured a few times; the theory begins where it is zero."
     )
-    return (figure.panels(panels, columns=3, title=FIGURE, caption=caption),)
+    if len(panels) == 3:
+        caption += (
+            " Share and cosine are 1 after memorisation in the limit of the theory: gradient descent with a vanishing "
+            "weight decay in the loss."
+        )
+    return (figure.panels(panels, columns=len(panels), title=FIGURE, caption=caption),)
 
 
 LENSES: tuple[flow.Lens, ...] = (
@@ -106,6 +112,6 @@ LENSES: tuple[flow.Lens, ...] = (
         reason_not_applicable=reason_not_applicable,
         summarise=summarise,
         figure_data=figure_data,
-        verdict=verdict,
+        verdict=lambda record: explain_rise(record, verdict(record)),
     ),
 )
