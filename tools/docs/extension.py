@@ -1,0 +1,63 @@
+"""Sphinx extension: reference pages from the code, maths as MathML, claims with their evidence.
+
+MathML is what browsers draw without a script; docutils converts it from LaTeX.
+"""
+
+import re
+from pathlib import Path
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+from tools.docs import reference
+
+log = logging.getLogger(__name__)
+
+_POWER = re.compile(r"\^\{([^{}`|]+)\}")
+_CODE = re.compile(r"(```.*?```|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$)", re.DOTALL)
+
+
+def superscripts(text: str) -> str:
+    """Write powers such as `2^{1/3}` of the generated pages as superscripts, outside code and maths.
+
+    >>> superscripts("c = 2^{1/3}, `2^{1/3}`")
+    'c = 2<sup>1/3</sup>, `2^{1/3}`'
+    """
+    parts = _CODE.split(text)
+    return "".join(part if place % 2 else _POWER.sub(r"<sup>\1</sup>", part) for place, part in enumerate(parts))
+
+
+def _visit_math(self, node: nodes.math | nodes.math_block) -> None:
+    block = isinstance(node, nodes.math_block)
+    try:
+        markup = tex2mathml(node.astext(), as_block=block)
+    except Exception as error:
+        log.warning("cannot typeset %r: %s", node.astext(), error, location=node)
+        markup = f"<code>{node.astext()}</code>"
+    markup = re.sub(r"\n\s*", "", markup)
+    self.body.append(f'<div class="math" tabindex="0">{markup}</div>' if block else f'<span class="math">{markup}</span>')
+    raise nodes.SkipNode
+
+
+def _write_reference(app: Sphinx) -> None:
+    reference.write(Path(app.srcdir) / "reference")
+
+
+def _typeset_powers(app: Sphinx, name: str, source: list[str]) -> None:
+    source[0] = superscripts(source[0])
+
+
+def _write_claims(app: Sphinx, error: Exception | None) -> None:
+    if error is None and app.builder.name == "html":
+        reference.write_claims(Path(app.outdir) / "evidence-pages")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Register the renderer of maths and the three steps that write pages."""
+    app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
+    app.connect("builder-inited", _write_reference)
+    app.connect("source-read", _typeset_powers)
+    app.connect("build-finished", _write_claims)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
