@@ -5,12 +5,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import firstlight
 from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey
+
+import firstlight
 
 project = "firstlight"
 author = "The firstlight authors"
-copyright = "The firstlight authors, Apache-2.0"  # noqa: A001
+copyright = "The firstlight authors, Apache-2.0"
 version = release = firstlight.__version__
 
 extensions = ["myst_parser", "sphinx_gallery.gen_gallery", "tools.docs.extension"]
@@ -44,7 +45,10 @@ sphinx_gallery_conf = {
     "capture_repr": ("__repr__",),
     "ignore_repr_types": r"FigureData",
     "subsection_order": ExplicitOrder(
-        [f"../examples/gallery/{name}" for name in ("groups", "grokking", "crafting", "staircases", "convergence", "tables")]
+        [
+            f"../examples/gallery/{name}"
+            for name in ("groups", "grokking", "crafting", "staircases", "convergence", "tables")
+        ]
     ),
     "within_subsection_order": FileNameSortKey,
     "remove_config_comments": True,

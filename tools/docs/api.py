@@ -30,7 +30,11 @@ TIERS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 def api_pages() -> dict[str, str]:
     """Return file name → text: an index by tier, and one page per package."""
-    lines = ["# Every public name", "", "Names are grouped by how likely you need them. A name without a page here is private."]
+    lines = [
+        "# Every public name",
+        "",
+        "Names are grouped by how likely you need them. A name without a page here is private.",
+    ]
     pages = {}
     for tier, (words, packages) in TIERS.items():
         lines += ["", f"## {tier}", "", words, "", "| package | what it holds |", "|---|---|"]
@@ -44,7 +48,15 @@ def api_pages() -> dict[str, str]:
 
 def package_page(module: ModuleType) -> str:
     """Return the page of one package."""
-    sections = [f"# `{module.__name__}`", "", _markdown(inspect.getdoc(module) or ""), "", f"```{{py:module}} {module.__name__}", "```", ""]
+    sections = [
+        f"# `{module.__name__}`",
+        "",
+        _markdown(inspect.getdoc(module) or ""),
+        "",
+        f"```{{py:module}} {module.__name__}",
+        "```",
+        "",
+    ]
     for name in sorted(module.__all__, key=str.lower):
         value = getattr(module, name)
         if not isinstance(value, ModuleType):
@@ -82,7 +94,9 @@ def _documentation(value: Any) -> str:
     if re.search(r"^Parameters\n-{3,}", text, re.MULTILINE):
         from sphinx.ext.napoleon import Config, NumpyDocstring
 
-        converted = str(NumpyDocstring(text, Config(napoleon_use_param=False, napoleon_use_ivar=True, napoleon_use_rtype=False)))
+        converted = str(
+            NumpyDocstring(text, Config(napoleon_use_param=False, napoleon_use_ivar=True, napoleon_use_rtype=False))
+        )
         return f"````{{eval-rst}}\n{converted}\n````"
     return _markdown(text)
 

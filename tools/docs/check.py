@@ -44,7 +44,9 @@ class _Page(HTMLParser):
         self.anchors.update(values[name] for name in ("id", "name") if name in values)
         for name in LOADED.get(tag, ()):
             places = values.get(name, "")
-            self.loads += [place.split()[0] for place in places.split(",") if place.strip()] if name == "srcset" else [places]
+            self.loads += (
+                [place.split()[0] for place in places.split(",") if place.strip()] if name == "srcset" else [places]
+            )
         if tag == "link" and FETCHED & set(values.get("rel", "").split()):
             self.loads.append(values.get("href", ""))
         elif tag in ("a", "area") and "href" in values:

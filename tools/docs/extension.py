@@ -37,7 +37,9 @@ def _visit_math(self, node: nodes.math | nodes.math_block) -> None:
         log.warning("cannot typeset %r: %s", node.astext(), error, location=node)
         markup = f"<code>{node.astext()}</code>"
     markup = re.sub(r"\n\s*", "", markup)
-    self.body.append(f'<div class="math" tabindex="0">{markup}</div>' if block else f'<span class="math">{markup}</span>')
+    self.body.append(
+        f'<div class="math" tabindex="0">{markup}</div>' if block else f'<span class="math">{markup}</span>'
+    )
     raise nodes.SkipNode
 
 

@@ -22,7 +22,9 @@ def execute_all(folder: Path = NOTEBOOKS, seconds: int = 300) -> int:
     for number, path in enumerate(paths, start=1):
         started = time.monotonic()
         with tempfile.TemporaryDirectory() as place:
-            client = NotebookClient(nbformat.read(path, as_version=4), timeout=seconds, kernel_name="python3", cwd=place)
+            client = NotebookClient(
+                nbformat.read(path, as_version=4), timeout=seconds, kernel_name="python3", cwd=place
+            )
             try:
                 client.execute()
                 state = "ran"

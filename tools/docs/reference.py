@@ -9,6 +9,14 @@ from tools.docs.api import api_pages
 from tools.docs.spec import spec_page
 
 _MADE = "<!-- Written by `make docs` from the code; do not edit. -->\n\n"
+_COMMANDS = """\
+# Every command
+
+This page is the help text of the installed version, as `firstlight COMMAND --help` prints it.
+[The command line](../cli.md) explains how the commands work together, their exit codes and where they store things.
+
+## The commands
+"""
 
 
 def write(folder: Path) -> list[Path]:
@@ -32,19 +40,7 @@ def cli_page() -> str:
     text = app.generate_docs(output_format="markdown", generate_toc=False, recursive=True)
     body = text.partition("**Commands**:")
     commands = "\n".join(line for line in body[2].splitlines() if line.strip() != "**Commands**:")
-    intro = (
-        "# Every command\n\nThis page is the help text of the installed version, as `firstlight COMMAND --help` prints it. "
-        "[The command line](../cli.md) explains how the commands work together, their exit codes and where they store things.\n\n"
-        "## The commands\n"
-    )
-    return intro + _unlinked(commands)
-
-
-def _unlinked(text: str) -> str:
-    """Return cyclopts' Markdown with its own anchors replaced by those that headings get here."""
-    import re
-
-    return re.sub(r"\]\(#([\w-]+)\)", lambda match: f"](#{match.group(1)})", text)
+    return _COMMANDS + commands
 
 
 def write_claims(folder: Path) -> None:

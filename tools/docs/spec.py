@@ -30,10 +30,9 @@ _BULLET = re.compile(r"^- `(\w+)`: (.+?)(?=^- `|\Z)", re.MULTILINE | re.DOTALL)
 _INTRO = """\
 # Every field of a spec
 
-A spec is a TOML or JSON file, or a mapping in Python, that describes one run. What it does not name has the default below.
-`--set` on the command line changes a field: `firstlight run spec.toml --set task.group=S4 --set optimizer.weight_decay=1e-3`.
-A wrong name, a wrong type or a value out of range is refused before anything runs, with the field, what was given and what is
-allowed.
+A spec is a TOML or JSON file, or a mapping in Python, that describes one run. What it does not name has the default
+below. `--set` on the command line changes a field, as in `firstlight run spec.toml --set task.group=S4`. A wrong name, a
+wrong type or a value out of range is refused before anything runs, with the field, what was given and what is allowed.
 
 ```toml
 steps = 300
@@ -77,7 +76,9 @@ def meanings_of(model: type[BaseModel]) -> dict[str, str]:
     >>> meanings_of(records.Optimizer)["weight_decay"]
     'the coefficient wd.'
     """
-    text = "\n".join(line.strip() if line.strip().startswith("- ") else line for line in (model.__doc__ or "").splitlines())
+    text = "\n".join(
+        line.strip() if line.strip().startswith("- ") else line for line in (model.__doc__ or "").splitlines()
+    )
     bullets = text.partition("**Attributes:**")[2].partition("\n    >>>")[0]
     meanings = {}
     for name, words in _BULLET.findall(bullets):

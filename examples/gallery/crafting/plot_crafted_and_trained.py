@@ -2,8 +2,8 @@
 Crafted and trained circles
 ===========================
 
-A network that adds numbers mod 11 can be written down without training, by multiplying small algebraic pieces (CoGO). Its
-loss is zero to rounding. A trained network arrives at the same shapes: numbers on circles.
+A network that adds numbers mod 11 can be written down without training, by multiplying small algebraic pieces
+(CoGO). Its loss is zero to rounding. A trained network arrives at the same shapes: numbers on circles.
 """
 
 import numpy as np
@@ -43,7 +43,15 @@ def circle(first: np.ndarray, k: int) -> np.ndarray:
 
 numbers = np.arange(11)
 figures = [
-    figure.circles(circle(weights, k), x="direction 1", y="direction 2", index=numbers, value="number", connect=True, title=f"{name}, frequency {k}")
+    figure.circles(
+        circle(weights, k),
+        x="direction 1",
+        y="direction 2",
+        index=numbers,
+        value="number",
+        connect=True,
+        title=f"{name}, frequency {k}",
+    )
     for name, weights in (("crafted", W), ("trained", trained.W))
     for k in (1, 2, 3)
 ]

@@ -2,9 +2,9 @@
 Counting the building blocks of a trained network
 =================================================
 
-CoGO says that a network which adds numbers is a sum of blocks, one for each frequency, of four or six hidden units. The
-census below takes a network apart during training: how many hidden units serve each frequency, and which block they
-form.
+CoGO says that a network which adds numbers is a sum of blocks, one for each frequency, of four or six hidden units.
+The census below takes a network apart during training: how many hidden units serve each frequency, and which block
+they form.
 """
 
 import tempfile
@@ -46,7 +46,12 @@ idle = [len(census.idle) for census in blocks.values()]
 steps = np.array(list(blocks))
 serving = figure.curves(
     [Series(f"frequency {label}", steps, counts[:, i]) for i, label in enumerate(labels)],
-    x="epoch", y="hidden units", horizontal={"six": 6, "four": 4}, title="Hidden units of each frequency",
-)  # fmt: skip
-free = figure.curves([Series("serve no frequency", steps, idle)], x="epoch", y="hidden units", title="Hidden units that are idle")
+    x="epoch",
+    y="hidden units",
+    horizontal={"six": 6, "four": 4},
+    title="Hidden units of each frequency",
+)
+free = figure.curves(
+    [Series("serve no frequency", steps, idle)], x="epoch", y="hidden units", title="Hidden units that are idle"
+)
 figure.panels([serving, free], columns=2, title="A network learns addition mod 11 and tidies up")

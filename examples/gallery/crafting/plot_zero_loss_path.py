@@ -2,9 +2,9 @@
 A path without loss
 ===================
 
-Two different networks add numbers mod 7 perfectly. Between them runs a path on which every network is perfect too, while
-the norm of the weights falls by a factor of nearly ten. A straight line between the same two networks leaves the
-solutions at once.
+Two different networks add numbers mod 7 perfectly. Between them runs a path on which every network is perfect too,
+while the norm of the weights falls by a factor of nearly ten. A straight line between the same two networks leaves
+the solutions at once.
 """
 
 import numpy as np
@@ -29,8 +29,10 @@ print(f"largest loss on the path {along.max():.0e}, on the straight line {straig
 floor = 1e-32
 loss = figure.curves(
     [Series("along the path", t, along + floor), Series("straight line", t, straight + floor)],
-    x="way from one network to the other", y=Axis("loss", scale="log"), title="Loss",
-)  # fmt: skip
+    x="way from one network to the other",
+    y=Axis("loss", scale="log"),
+    title="Loss",
+)
 norm = figure.curves(
     [Series("along the path", t, path.norms(t))], x="way from one network to the other", y="squared norm", title="Norm"
 )

@@ -2,8 +2,8 @@
 A forecast, and the run
 =======================
 
-Will this run generalise, and when? The forecast below is made before the first step, from the setting alone. The run
-that follows shows how good it was.
+Will this run generalise, and when? The forecast below is made before the first step, from the setting alone. The
+run that follows shows how good it was.
 """
 
 import numpy as np
@@ -38,6 +38,9 @@ test = np.stack([record.table["test_accuracy"] for record in records])
 expected = forecast.generalises
 figure.curves(
     [Series(f"held-out pairs, seed {seed}", epochs, row) for seed, row in enumerate(test)],
-    x="epoch", y="accuracy on held-out pairs", stages=[("80 % interval of the forecast", expected.low, expected.high)],
-    vertical={"forecast": expected.median}, title="Addition mod 23: the forecast and four runs",
-)  # fmt: skip
+    x="epoch",
+    y="accuracy on held-out pairs",
+    stages=[("80 % interval of the forecast", expected.low, expected.high)],
+    vertical={"forecast": expected.median},
+    title="Addition mod 23: the forecast and four runs",
+)

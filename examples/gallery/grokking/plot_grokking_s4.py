@@ -26,8 +26,8 @@ record = runs.run(spec, progress="off")
 print(record.summary["story"])
 
 # %%
-# The stages come from what the lens measures, not from the accuracies: while the stage is lazy only the output layer
-# learns; then every hidden unit climbs its own energy; in the end the units react to each other.
+# The stages come from what the lens measures, not from the accuracies: while the stage is lazy only the output
+# layer learns; then every hidden unit climbs its own energy; in the end the units react to each other.
 marked = li2.stages(record).stages
 for stage in marked:
     print(f"{stage.name}: epochs {stage.start} to {stage.end}")
@@ -41,6 +41,8 @@ figure.curves(
         Series("held-out pairs", epochs, record.table["test_accuracy"]),
         Series("purity of hidden units", epochs, record.table["li2.purity"]),
     ],
-    x="epoch", y="share", stages=[(stage.name, stage.start, stage.end) for stage in marked],
+    x="epoch",
+    y="share",
+    stages=[(stage.name, stage.start, stage.end) for stage in marked],
     title="A network learns S4: it memorises, waits, and generalises",
-)  # fmt: skip
+)

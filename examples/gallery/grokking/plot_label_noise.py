@@ -2,9 +2,9 @@
 Wrong labels
 ============
 
-Some of the products that the network sees are wrong. It is judged on pairs that it does not see, by the true product.
-Up to a tenth of wrong labels only delay the moment at which it finds the rule; with a fifth it no longer finds all of it in
-the time given.
+Some of the products that the network sees are wrong. It is judged on pairs that it does not see, by the true
+product. Up to a tenth of wrong labels only delay the moment at which it finds the rule; with a fifth it no longer
+finds all of it in the time given.
 """
 
 from firstlight import runs
@@ -27,13 +27,24 @@ specs = [
 records = runs.run_many(specs, progress="off")
 
 # %%
-# The accuracy on the pairs that were seen includes the wrong labels: whoever reaches 1 there has memorised the errors.
+# The accuracy on the pairs that were seen includes the wrong labels: whoever reaches 1 there has memorised the
+# errors.
 held_out = figure.curves(
-    [Series(f"{noise:.0%} wrong", r.table.step, r.table["test_accuracy"]) for noise, r in zip(noises, records, strict=True)],
-    x="epoch", y="accuracy", title="Held-out pairs, true products",
-)  # fmt: skip
+    [
+        Series(f"{noise:.0%} wrong", r.table.step, r.table["test_accuracy"])
+        for noise, r in zip(noises, records, strict=True)
+    ],
+    x="epoch",
+    y="accuracy",
+    title="Held-out pairs, true products",
+)
 seen = figure.curves(
-    [Series(f"{noise:.0%} wrong", r.table.step, r.table["train_accuracy"]) for noise, r in zip(noises, records, strict=True)],
-    x="epoch", y="accuracy", title="Training pairs, with wrong labels",
-)  # fmt: skip
+    [
+        Series(f"{noise:.0%} wrong", r.table.step, r.table["train_accuracy"])
+        for noise, r in zip(noises, records, strict=True)
+    ],
+    x="epoch",
+    y="accuracy",
+    title="Training pairs, with wrong labels",
+)
 figure.panels([held_out, seen], columns=2, title="Addition mod 17 with wrong labels")

@@ -3,8 +3,8 @@ An energy landscape and its maxima
 ==================================
 
 Between memorising and generalising, each hidden unit of a two-layer network climbs an energy of its own. On modular
-addition the tops of this landscape are pure waves: a unit at a top has picked one frequency. The picture is a map of the
-landscape between three of them.
+addition the tops of this landscape are pure waves: a unit at a top has picked one frequency. The picture is a map
+of the landscape between three of them.
 """
 
 import numpy as np
@@ -32,18 +32,27 @@ units /= np.linalg.norm(units, axis=0)
 height = features.energy(units, group).reshape(x.shape)
 blank = [""] * len(side)
 landscape = figure.heatmap(
-    height[::-1], x="← more of wave 2          more of wave 1 →", y="more of wave 3 →", value="energy", rows=blank, columns=blank,
+    height[::-1],
+    x="← more of wave 2          more of wave 1 →",
+    y="more of wave 3 →",
+    value="energy",
+    rows=blank,
+    columns=blank,
     title="Energy between three waves",
-)  # fmt: skip
+)
 
 # %%
-# Theory gives the height of the tops: M/4 for a group of M = 7 elements, and no other maxima. Sixty units that start at
-# random and climb all end at this height, each on one wave.
+# Theory gives the height of the tops: M/4 for a group of M = 7 elements, and no other maxima. Sixty units that
+# start at random and climb all end at this height, each on one wave.
 starts = features.random_starts(group, 60, seed=0)
 ends = features.ascend(features.GroupEnergy(group), starts)
 before = features.energy(starts, group)
 climb = figure.histogram(
-    {"at random": before, "after the climb": ends.energy}, x="energy of a hidden unit", y="hidden units", bins=25, title="Sixty climbs"
+    {"at random": before, "after the climb": ends.energy},
+    x="energy of a hidden unit",
+    y="hidden units",
+    bins=25,
+    title="Sixty climbs",
 )
 print("theory:", [m.energy for m in features.maxima(group)], "  reached:", np.unique(ends.energy.round(6)))
 

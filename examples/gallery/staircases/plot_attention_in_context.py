@@ -2,12 +2,10 @@
 Attention learns principal components
 =====================================
 
-Linear attention sees pairs (x, y) in its context and must predict the next y. Trained from small weights it discovers the
-directions of the inputs one at a time, the one with the largest variance first. The steps of its loss can be computed
-before training.
+Linear attention sees pairs (x, y) in its context and must predict the next y. Trained from small weights it
+discovers the directions of the inputs one at a time, the one with the largest variance first. The steps of its loss
+can be computed before training.
 """
-
-import numpy as np
 
 from firstlight.theories import agf
 

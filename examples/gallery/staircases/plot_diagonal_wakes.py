@@ -2,14 +2,15 @@
 Coefficients that wake, and one that falls asleep
 =================================================
 
-The smallest network with features: y = (u ∘ v)·x. From tiny weights its coefficients stay at zero, then wake one by one.
-A coefficient may even return to zero and wake with the other sign. AGF predicts every one of these times exactly.
+The smallest network with features: y = (u ∘ v)·x. From tiny weights its coefficients stay at zero, then wake one by
+one. The fourth, whose true value is zero, wakes by mistake and falls asleep again. AGF predicts every one of these
+times.
 """
 
 import numpy as np
 
 from firstlight.records import figure
-from firstlight.records.figure import Series
+from firstlight.records.figure import Axis, Series
 from firstlight.theories import agf
 
 rng = np.random.default_rng(3)
@@ -27,8 +28,11 @@ print("coefficients found:", run.final.round(3), " true:", beta)
 
 # %%
 # Lines are the trained coefficients; the dotted lines are the predicted times at which one wakes or falls asleep.
-marks = {str(i + 1): float(t) for i, t in enumerate(steps.jump_times) if i < 6}
+marks = {f"jump {i + 1}": float(t) for i, t in enumerate(steps.jump_times)}
 figure.curves(
-    [Series(f"coefficient {i + 1}", run.times, run.params[:, i]) for i in range(6)],
-    x="time", y="coefficient", vertical=marks, title="Six coefficients wake one by one",
-)  # fmt: skip
+    [Series(f"coefficient {i + 1}", run.times[1:], run.params[1:, i]) for i in range(6)],
+    x=Axis("time", scale="log"),
+    y="coefficient",
+    vertical=marks,
+    title="Six coefficients wake one by one",
+)

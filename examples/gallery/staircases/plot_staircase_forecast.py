@@ -2,8 +2,9 @@
 A staircase and its forecast
 ============================
 
-A network with tiny initial weights learns one feature at a time. In between the loss stands still. AGF predicts, before
-training, when each step comes and how deep it is. Here the network is your own: any inputs and targets, tanh units.
+A network with tiny initial weights learns one feature at a time. In between the loss stands still. AGF predicts,
+before training, when each step comes and how deep it is. Here the network is your own: any inputs and targets, tanh
+units.
 """
 
 import numpy as np
@@ -22,7 +23,7 @@ steps = agf.predict(problem, theta, learned=1e-3)
 steps.frame[["time", "before", "after"]].round(3)
 
 # %%
-# Gradient flow from the same weights, and the forecast as steps. They differ by less than a line's width.
+# Gradient flow from the same weights, beside the forecast. The flow rounds the corners; times and levels agree.
 run = agf.follow(problem, theta, 1.3 * steps.flow_times[-1])
 print(f"distance between forecast and run: {steps.distance(run):.3f} of 1")
 steps.figure_data(run)

@@ -26,10 +26,17 @@ for k in (1, 3, 5):
 names = ["at the start", "without frequency 1", "without 1 and 3"]
 left = figure.curves(
     [Series(name, np.arange(20), part) for name, part in zip(names, parts, strict=False)],
-    x="position", y="what is left to learn", title="The template loses its waves",
-)  # fmt: skip
+    x="position",
+    y="what is left to learn",
+    title="The template loses its waves",
+)
+removed = np.zeros(9)
+removed[[0, 2, 4]] = -np.diff(levels.levels)
 right = figure.spectrum(
-    {"strength in the template": np.abs(spectrum[1:10]), "loss that it removes": np.array([5.0, 0, 1.25, 0, 0.3125, 0, 0, 0, 0])},
-    at=np.arange(1, 10), x="frequency", y="size", title="Strong frequencies remove most of the loss",
-)  # fmt: skip
+    {"strength in the template": np.abs(spectrum[1:10]), "loss that it removes": removed},
+    at=np.arange(1, 10),
+    x="frequency",
+    y="size",
+    title="Strong frequencies remove most of the loss",
+)
 figure.panels([left, right], columns=2, title="Addition mod 20 with a template of three waves")
