@@ -12,18 +12,20 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from tools.docs import browser
 from tools.docs.check import problems
 
 ROOT = Path(__file__).parents[2]
 BUILD = ROOT / "build"
 SITE = BUILD / "site"
+SHOTS = os.environ.get("FIRSTLIGHT_SCREENSHOTS")
 MADE = (ROOT / "docs" / "reference", ROOT / "docs" / "gallery")
 
 
 def build(site: Path, doctrees: Path) -> int:
     """Run Sphinx, warnings as errors, on one thread of matplotlib and at low priority; return its exit code."""
     words = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q", "-n", "-d", str(doctrees)]
-    environment = os.environ | {"MPLBACKEND": "agg", "PYTHONHASHSEED": "0"}
+    environment = os.environ | {"MPLBACKEND": "agg", "PYTHONHASHSEED": "0", "JAX_PLATFORMS": "cpu"}
     return subprocess.run([*words, str(ROOT / "docs"), str(site)], cwd=ROOT, env=environment, check=False).returncode
 
 
@@ -45,9 +47,16 @@ def main(words: Sequence[str] | None = None) -> int:
     print(f"Sphinx: {time.monotonic() - started:.0f} s, exit code {code}")
     started = time.monotonic()
     wrong = problems(SITE)
+    print(f"links and files: {time.monotonic() - started:.0f} s, {len(wrong)} problems")
+    if missing := browser.absent():
+        print(f"look in a browser: skipped, {missing} missing")
+    elif not code:
+        started = time.monotonic()
+        seen = browser.look(SITE, Path(SHOTS) if SHOTS else None)
+        print(f"look in a browser: {time.monotonic() - started:.0f} s, {len(seen)} problems")
+        wrong += seen
     for line in wrong:
         print(line, file=sys.stderr)
-    print(f"check: {time.monotonic() - started:.0f} s, {len(wrong)} problems")
     if not code and not wrong:
         print(f"open {SITE / 'index.html'}")
     return 1 if code or wrong else 0

@@ -12,6 +12,7 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from tools.docs import reference
+from tools.docs.verdicts import with_verdicts
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +48,8 @@ def _write_reference(app: Sphinx) -> None:
     reference.write(Path(app.srcdir) / "reference")
 
 
-def _typeset_powers(app: Sphinx, name: str, source: list[str]) -> None:
-    source[0] = superscripts(source[0])
+def _complete(app: Sphinx, name: str, source: list[str]) -> None:
+    source[0] = with_verdicts(name, superscripts(source[0]))
 
 
 def _write_claims(app: Sphinx, error: Exception | None) -> None:
@@ -60,6 +61,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     """Register the renderer of maths and the three steps that write pages."""
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
     app.connect("builder-inited", _write_reference)
-    app.connect("source-read", _typeset_powers)
+    app.connect("source-read", _complete)
     app.connect("build-finished", _write_claims)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -31,8 +31,9 @@ _INTRO = """\
 # Every field of a spec
 
 A spec is a TOML or JSON file, or a mapping in Python, that describes one run. What it does not name has the default
-below. `--set` on the command line changes a field, as in `firstlight run spec.toml --set task.group=S4`. A wrong name, a
-wrong type or a value out of range is refused before anything runs, with the field, what was given and what is allowed.
+below. `--set` on the command line changes a field, as in `firstlight run spec.toml --set task.group=S4`. A wrong name,
+a wrong type or a value out of range is refused before anything runs, with the field, what was given and what is
+allowed.
 
 ```toml
 steps = 300
