@@ -5,8 +5,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from sphinx_gallery.sorting import ExplicitOrder, FileNameSortKey
-
 import firstlight
 
 project = "firstlight"
@@ -44,13 +42,11 @@ sphinx_gallery_conf = {
     "image_scrapers": ("tools.docs.pictures.scrape",),
     "capture_repr": ("__repr__",),
     "ignore_repr_types": r"FigureData",
-    "subsection_order": ExplicitOrder(
-        [
-            f"../examples/gallery/{name}"
-            for name in ("groups", "grokking", "crafting", "staircases", "convergence", "tables")
-        ]
-    ),
-    "within_subsection_order": FileNameSortKey,
+    "subsection_order": [
+        f"../examples/gallery/{name}"
+        for name in ("groups", "grokking", "crafting", "staircases", "convergence", "tables")
+    ],
+    "within_subsection_order": "FileNameSortKey",
     "remove_config_comments": True,
     "show_memory": False,
     "min_reported_time": 1,
@@ -63,5 +59,5 @@ sphinx_gallery_conf = {
     "reference_url": {"firstlight": None},
     "doc_module": ("firstlight",),
     "backreferences_dir": None,
-    "write_computation_times": True,
+    "write_computation_times": False,
 }

@@ -25,7 +25,12 @@ MADE = (ROOT / "docs" / "reference", ROOT / "docs" / "gallery")
 def build(site: Path, doctrees: Path) -> int:
     """Run Sphinx, warnings as errors, on one thread of matplotlib and at low priority; return its exit code."""
     words = [sys.executable, "-m", "sphinx", "-b", "html", "-W", "--keep-going", "-q", "-n", "-d", str(doctrees)]
-    environment = os.environ | {"MPLBACKEND": "agg", "PYTHONHASHSEED": "0", "JAX_PLATFORMS": "cpu"}
+    environment = os.environ | {
+        "MPLBACKEND": "agg",
+        "PYTHONHASHSEED": "0",
+        "JAX_PLATFORMS": "cpu",
+        "OMP_NUM_THREADS": "1",
+    }
     return subprocess.run([*words, str(ROOT / "docs"), str(site)], cwd=ROOT, env=environment, check=False).returncode
 
 

@@ -90,15 +90,22 @@ def _own_doc(function: Any) -> str:
 
 
 def _documentation(value: Any) -> str:
-    text = inspect.getdoc(value) or ""
-    if re.search(r"^Parameters\n-{3,}", text, re.MULTILINE):
-        from sphinx.ext.napoleon import Config, NumpyDocstring
+    return _markdown(_from_numpydoc(inspect.getdoc(value) or ""))
 
-        converted = str(
-            NumpyDocstring(text, Config(napoleon_use_param=False, napoleon_use_ivar=True, napoleon_use_rtype=False))
-        )
-        return f"````{{eval-rst}}\n{converted}\n````"
-    return _markdown(text)
+
+def _from_numpydoc(text: str) -> str:
+    """Return scikit-learn's sections (`Parameters`, `Attributes`, …) as bold words and bullets.
+
+    >>> print(_from_numpydoc("Fit.\\n\\nParameters\\n----------\\nridge : float, default=1.0\\n    The ridge."))
+    Fit.
+    <BLANKLINE>
+    **Parameters:**
+    <BLANKLINE>
+    - `ridge` (float, default=1.0): The ridge.
+    """
+    text = re.sub(r"^(\w[\w ]*)\n-{3,}\n", r"**\1:**\n\n", text, flags=re.MULTILINE)
+    text = re.sub(r"^(\w+) : (.+)\n +", r"- `\1` (\2): ", text, flags=re.MULTILINE)
+    return text
 
 
 def _markdown(text: str) -> str:

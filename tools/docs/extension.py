@@ -30,10 +30,20 @@ def superscripts(text: str) -> str:
     return "".join(part if place % 2 else _POWER.sub(r"<sup>\1</sup>", part) for place, part in enumerate(parts))
 
 
+def known_commands(tex: str) -> str:
+    r"""Return LaTeX without the commands that docutils does not know and that MathML does not need.
+
+    >>> known_commands(r"\Big(\frac12\Big)^2, \dots")
+    '(\\frac12)^2, \\ldots'
+    """
+    tex = re.sub(r"\\(?:[Bb]ig{1,2}[lr]?|textstyle)(?![a-zA-Z])\s*", "", tex)
+    return re.sub(r"\\dots(?![a-zA-Z])", r"\\ldots", tex)
+
+
 def _visit_math(self, node: nodes.math | nodes.math_block) -> None:
     block = isinstance(node, nodes.math_block)
     try:
-        markup = tex2mathml(node.astext(), as_block=block)
+        markup = tex2mathml(known_commands(node.astext()), as_block=block)
     except Exception as error:
         log.warning("cannot typeset %r: %s", node.astext(), error, location=node)
         markup = f"<code>{node.astext()}</code>"

@@ -37,7 +37,7 @@ def cli_page() -> str:
     """Return the help of every command, from cyclopts, as one page with a heading per command."""
     from firstlight.cli._tree import app
 
-    text = app.generate_docs(output_format="markdown", generate_toc=False, recursive=True)
+    text = app.generate_docs(output_format="markdown", recursive=True)
     body = text.partition("**Commands**:")
     commands = "\n".join(line for line in body[2].splitlines() if line.strip() != "**Commands**:")
     return _COMMANDS + commands
