@@ -13,7 +13,14 @@ copyright = "The firstlight authors, Apache-2.0"
 version = release = firstlight.__version__
 
 extensions = ["myst_parser", "sphinx_gallery.gen_gallery", "tools.docs.extension"]
-exclude_patterns = ["_static/**", "gallery/**/*.py", "gallery/**/*.md5", "gallery/**/*.ipynb", "gallery/**/*.json"]
+exclude_patterns = [
+    "_static/**",
+    "**/sg_execution_times.rst",
+    "gallery/**/*.py",
+    "gallery/**/*.md5",
+    "gallery/**/*.ipynb",
+    "gallery/**/*.json",
+]
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 templates_path = ["_templates"]

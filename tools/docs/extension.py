@@ -12,22 +12,26 @@ from sphinx.application import Sphinx
 from sphinx.util import logging
 
 from tools.docs import reference
+from tools.docs.accessible import complete_pages
 from tools.docs.verdicts import with_verdicts
 
 log = logging.getLogger(__name__)
 
 _POWER = re.compile(r"\^\{([^{}`|]+)\}")
+_INDEX = re.compile(r"(?<=\w)_\{([^{}`|]+)\}")
 _CODE = re.compile(r"(```.*?```|`[^`\n]*`|\$\$.*?\$\$|\$[^$\n]+\$)", re.DOTALL)
 
 
-def superscripts(text: str) -> str:
-    """Write powers such as `2^{1/3}` of the generated pages as superscripts, outside code and maths.
+def raised_and_lowered(text: str) -> str:
+    """Write `2^{1/3}` and `r_{k,k}` of the generated pages as superscript and subscript, outside code and maths.
 
-    >>> superscripts("c = 2^{1/3}, `2^{1/3}`")
-    'c = 2<sup>1/3</sup>, `2^{1/3}`'
+    >>> raised_and_lowered("c = 2^{1/3}, `2^{1/3}`, r_{kk}")
+    'c = 2<sup>1/3</sup>, `2^{1/3}`, r<sub>kk</sub>'
     """
     parts = _CODE.split(text)
-    return "".join(part if place % 2 else _POWER.sub(r"<sup>\1</sup>", part) for place, part in enumerate(parts))
+    for place in range(0, len(parts), 2):
+        parts[place] = _INDEX.sub(r"<sub>\1</sub>", _POWER.sub(r"<sup>\1</sup>", parts[place]))
+    return "".join(parts)
 
 
 def known_commands(tex: str) -> str:
@@ -59,11 +63,12 @@ def _write_reference(app: Sphinx) -> None:
 
 
 def _complete(app: Sphinx, name: str, source: list[str]) -> None:
-    source[0] = with_verdicts(name, superscripts(source[0]))
+    source[0] = with_verdicts(name, raised_and_lowered(source[0]))
 
 
-def _write_claims(app: Sphinx, error: Exception | None) -> None:
+def _finish(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.name == "html":
+        complete_pages(Path(app.outdir))
         reference.write_claims(Path(app.outdir) / "evidence-pages")
 
 
@@ -72,5 +77,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
     app.connect("builder-inited", _write_reference)
     app.connect("source-read", _complete)
-    app.connect("build-finished", _write_claims)
+    app.connect("build-finished", _finish)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
