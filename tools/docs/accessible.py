@@ -9,7 +9,9 @@ ATTRIBUTES = {
     '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="On this page">',
     '<aside class="toc-drawer no-toc">': '<aside class="toc-drawer no-toc" aria-label="On this page">',
     "<pre><span></span>": '<pre tabindex="0"><span></span>',
-    '<div class="table-wrapper docutils container">': '<div class="table-wrapper docutils container" tabindex="0">',
+    '<div class="table-wrapper colwidths-auto docutils container">': (
+        '<div class="table-wrapper colwidths-auto docutils container" tabindex="0">'
+    ),
 }
 
 
