@@ -156,7 +156,7 @@ class Watch:
             for layer in self.last.layers
         ]
         return figure.curves(
-            series, x="step", y=f"{measure}: alignment with the feature matrix", title=f"{measure} during training"
+            series, x="step", y=f"alignment with {measure}", title=f"{measure} during training"
         )
 
     def state_dict(self) -> dict[str, Any]:
