@@ -278,10 +278,14 @@ class BaseRFM(BaseEstimator):
                 stacklevel=4,
             )
 
+    def _scaled_rows(self, X: Any) -> np.ndarray:
+        """Return rows as the machine takes them: encoded and scaled."""
+        table, _ = read(self, X, reset=False, numeric=self._encoding.takes_array(X))
+        return self._scaling.apply(self._encoding.apply(table))
+
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        table, _ = read(self, X, reset=False, numeric=self._encoding.takes_array(X))
-        Z = self._scaling.apply(self._encoding.apply(table))
+        Z = self._scaled_rows(X)
         if self.kernel_.radial:
             # At this distance the kernel is already zero; squares of larger numbers would overflow.
             far = RANGES[self._beta.dtype] ** 1.5
