@@ -108,7 +108,7 @@ def _frame(name: str) -> Any:
 
 
 def _folder(package: str) -> Path:
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
         raise MissingData(f"the package {package} is not installed; run pip install 'firstlight[bench]'")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent

@@ -24,22 +24,22 @@ def suspects(X: Any, y: Any, task: str) -> dict[str, str]:
     row | counts the rows
     twice | alone predicts the target with R² 1.000 on held-out rows; would it be known in time?
     """
-    found = {}
+    reasons = {}
     metric = "R²" if task == "regression" else "accuracy"
     for name, column in X.items():
         kind = reading.kind_of(column)
         if kind == "number" and _counts(reading.numbers(column)):
-            found[str(name)] = "counts the rows"
+            reasons[str(name)] = "counts the rows"
             continue
         if kind == "category" and column.notna().all() and column.nunique() == len(column):
-            found[str(name)] = "has another value in each row, as a name or a number of the row would"
+            reasons[str(name)] = "has another value in each row, as a name or a number of the row would"
             continue
         score = _alone(column, kind, y, task)
         if score >= LEAKS_FROM:
-            found[str(name)] = (
+            reasons[str(name)] = (
                 f"alone predicts the target with {metric} {score:.3f} on held-out rows; would it be known in time?"
             )
-    return found
+    return reasons
 
 
 def _counts(values: np.ndarray) -> bool:
