@@ -87,7 +87,7 @@ def test_axes_are_chosen_and_the_address_holds_them(lab, finished):
     page = finished
     page.set("x", "fraction")
     page.until("document.querySelector('#y').value === 'decay' && location.search.includes('x=fraction')", LOADED)
-    page.until("document.querySelector('#grid th.axis').textContent.startsWith('training fraction')", LOADED)
+    page.until("document.querySelector('#grid th.axis:not(.up)').textContent.startsWith('training fraction')", LOADED)
     page.driver.refresh()
     page.ready()
     page.until("document.querySelector('#x').value === 'fraction'", LOADED)

@@ -3,7 +3,7 @@
 import { $, all, element, post, Stream } from "/static/lab.js";
 
 const form = $("#setting");
-const state = { map: null, estimate: null, jobs: [], own: "", open: null, focus: [0, 0], asking: false, again: false, done: "", sequence: 0 };
+const state = { map: null, estimate: null, jobs: [], own: "", open: null, focus: [0, 0], asking: false, again: false, request: null, done: "", sequence: 0 };
 const ACTIVE = ["queued", "running", "paused"];
 // Viridis, from 0 to 1: its lightness rises evenly, also for readers who see colours differently.
 const RAMP = [[68, 1, 84], [72, 36, 117], [65, 68, 135], [53, 95, 141], [42, 120, 142], [33, 145, 140], [34, 168, 132], [68, 191, 112], [122, 209, 81], [189, 223, 38], [253, 231, 37]];
@@ -43,20 +43,24 @@ function remember() {
 
 // ---- the map
 
+// One question at a time. A choice of the user stays the request until its answer is shown; a refresh repeats the view.
 async function draw(wanted) {
-  if (state.asking) { state.again = wanted ?? state.again ?? true; return; }
+  if (wanted) { state.request = wanted; }
+  state.again = true;
+  if (state.asking) { return; }
   state.asking = true;
-  let answer = null;
-  try {
-    const response = await fetch(`/api/atlas?${new URLSearchParams(wanted ?? view())}`);
-    answer = await response.json();
-    if (!response.ok) { $("#map-state").textContent = answer.error ?? "The lab does not answer."; answer = null; }
-  } catch { $("#map-state").textContent = "The lab does not answer. Is it still running?"; }
+  while (state.again) {
+    state.again = false;
+    const request = state.request;
+    let answer = null;
+    try {
+      const response = await fetch(`/api/atlas?${new URLSearchParams(request ?? view())}`);
+      answer = await response.json();
+      if (!response.ok) { $("#map-state").textContent = answer.error ?? "The lab does not answer."; answer = null; }
+    } catch { $("#map-state").textContent = "The lab does not answer. Is it still running?"; }
+    if (answer && request === state.request) { state.request = null; show(answer); }
+  }
   state.asking = false;
-  const again = state.again;
-  state.again = false;
-  if (again) { draw(again === true ? undefined : again); return; }
-  if (answer) { show(answer); }
 }
 
 function show(answer) {
