@@ -24,8 +24,12 @@ def test_every_check_passes():
     done = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True, check=True)
     found = json.loads(done.stdout.splitlines()[-1])
     assert [one for one in found if one["status"] not in ("passed", "skipped")] == []
-    # It runs only where SCIPY_ARRAY_API is set before SciPy is imported.
-    assert {one["check"] for one in found if one["status"] == "skipped"} <= {"check_array_api_input"}
+    # The first runs only where SCIPY_ARRAY_API is set before SciPy is imported; several columns of labels have no
+    # decision function, as in scikit-learn's own forests.
+    assert {one["check"] for one in found if one["status"] == "skipped"} <= {
+        "check_array_api_input",
+        "check_classifiers_multilabel_output_format_decision_function",
+    }
     assert {
         name: sum(one["estimator"] == name for one in found) > 50 for name in ("RFMClassifier", "RFMRegressor")
     } == {
