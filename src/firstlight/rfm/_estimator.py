@@ -1,6 +1,7 @@
 """The base class of classifier and regressor: parameters, fitting, fitted attributes, raw predictions."""
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -14,7 +15,7 @@ from firstlight.rfm import _figures as figures
 from firstlight.rfm._fitting import Fitted, Settings, fit
 from firstlight.rfm._machine import Rule
 from firstlight.rfm._solvers.exact import predict
-from firstlight.rfm._solvers.kernels import KERNELS, RANGES, Kernel, in_range, median_bandwidth
+from firstlight.rfm._solvers.kernels import KERNELS, RANGES, Gaussian, Kernel, Laplace, in_range, median_bandwidth
 from firstlight.rfm._solvers.solution import IllConditionedWarning
 from firstlight.rfm._solvers.threads import threads
 from firstlight.rfm._tables.table import Scaling, distinct
@@ -26,6 +27,9 @@ _NORMALIZED: dict[Update, tuple[Normalize | None, ...]] = {
     "fact_geometric": (None, "trace"),
 }
 """Choices of `normalize="auto"`: plain FACT drifts in scale without it; geometric FACT is often better unscaled."""
+
+WIDE = 3.0
+"""The larger of the two bandwidths that "auto" tries, in median distances."""
 
 _ADVICE = {
     "Input X contains NaN": "fill gaps first, as in make_pipeline(SimpleImputer(), {name}())",
@@ -41,8 +45,8 @@ class BaseRFM(BaseEstimator):
 
     _parameter_constraints: ClassVar[dict] = {
         "update": [StrOptions({"auto", *UPDATES}), None],
-        "kernel": [StrOptions(set(KERNELS)), Kernel],
-        "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
+        "kernel": [StrOptions({"auto", *KERNELS}), Kernel],
+        "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "median"})],
         "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "iterations": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -62,8 +66,8 @@ class BaseRFM(BaseEstimator):
         self,
         *,
         update="auto",
-        kernel="laplace",
-        bandwidth="median",
+        kernel="auto",
+        bandwidth="auto",
         ridge="auto",
         iterations=5,
         tol=0.0,
@@ -157,7 +161,7 @@ class BaseRFM(BaseEstimator):
         # K + ridge·diag(1/w) depends only on ridge/w: with mean weight 1, the same ridges are tried at any scale.
         self._mass = float(weights.mean())
         weights = weights / self._mass
-        radial = self.kernel.radial if isinstance(self.kernel, Kernel) else KERNELS[self.kernel].radial
+        radial = self._kernel_types()[0].radial
         self._scaling = Scaling.of(X, weights, shift=bool(self.scale or radial), spread=bool(self.scale))
         Z = self._scaling.apply(X)
         peak = float(np.abs(Z).max())
@@ -166,8 +170,8 @@ class BaseRFM(BaseEstimator):
                 f"the squares of X overflow or underflow (entries up to {np.abs(X).max():.1e}); "
                 "leave scale=True, or divide X by a number of that size"
             )
-        self.kernel_ = self._kernel(Z, weights, radial)
-        fitted = fit(Z, Y, weights, self.kernel_, self._settings(loo), self._quality)
+        kernels = self._kernels(Z, weights)
+        fitted = fit(Z, Y, weights, kernels[0], replace(self._settings(loo), kernels=kernels), self._quality)
         self._store(fitted)
         return fitted
 
@@ -190,6 +194,7 @@ class BaseRFM(BaseEstimator):
             None if self.n_jobs is None else int(self.n_jobs),
             int(seed),
             loo,
+            follows=not isinstance(params.kernel, Kernel) and isinstance(params.bandwidth, str),
         )
 
     def _rules(self) -> list[Rule]:
@@ -203,16 +208,28 @@ class BaseRFM(BaseEstimator):
             for how in (_NORMALIZED[update] if params.normalize == "auto" else (params.normalize,))
         ]
 
-    def _kernel(self, Z: np.ndarray, weights: np.ndarray, radial: bool) -> Kernel:
+    def _kernel_types(self) -> tuple[Any, ...]:
         if isinstance(self.kernel, Kernel):
-            return self.kernel
-        bandwidth = median_bandwidth(Z, weights, radial) if self.bandwidth == "median" else float(self.bandwidth)
-        return KERNELS[self.kernel](bandwidth)
+            return (self.kernel,)
+        return (Laplace, Gaussian) if self.kernel == "auto" else (KERNELS[self.kernel],)
+
+    def _kernels(self, Z: np.ndarray, weights: np.ndarray) -> tuple[Kernel, ...]:
+        """Return the candidates; the first one learns M, and without a selection it is the only one."""
+        types = self._kernel_types()
+        if isinstance(self.kernel, Kernel):
+            return types
+        if isinstance(self.bandwidth, str):
+            median = median_bandwidth(Z, weights, types[0].radial)
+            bandwidths = [median, WIDE * median] if self.bandwidth == "auto" and types[0].radial else [median]
+        else:
+            bandwidths = [float(self.bandwidth)]
+        kernels = tuple(kernel(bandwidth) for kernel in types for bandwidth in bandwidths)
+        return kernels[:1] if self.early_stopping is None else kernels
 
     def _store(self, fitted: Fitted) -> None:
         import pandas as pd
 
-        machine = fitted.machine
+        machine, self.kernel_ = fitted.machine, fitted.kernel
         self.feature_matrix_ = machine.M
         self.n_iter_ = machine.iteration
         self.ridge_ = machine.solution.ridge * self._mass

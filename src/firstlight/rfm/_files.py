@@ -99,7 +99,7 @@ def _restored(head: Header, arrays: dict[str, np.ndarray]) -> RFMClassifier | RF
     estimator.kernel_ = KERNELS[head.kernel](estimator.bandwidth_)
     history = pd.DataFrame([step.model_dump() for step in head.history])
     # A column of nulls alone would have dtype object.
-    numbers = ["score", "error", "ridge", "alignment", "change", "condition"]
+    numbers = ["bandwidth", "score", "error", "ridge", "alignment", "change", "condition"]
     estimator.history_ = history.astype(dict.fromkeys(numbers, float))
     estimator._scaling = Scaling(arrays["shift"], arrays["spread"])
     estimator.n_features_in_ = len(arrays["shift"])

@@ -35,9 +35,13 @@ class Step(Form):
 
     update: Update | None
     normalize: Normalize | None
+    kernel: str
+    bandwidth: float | None
+    columns: Literal["all", "linked"]
     iteration: Annotated[int, Ge(0)]
     score: float | None
     error: float | None
+    judged: Annotated[int, Ge(0)]
     ridge: float | None
     alignment: float | None
     change: float | None
@@ -84,7 +88,7 @@ def check(head: Header, arrays: dict[str, np.ndarray]) -> None:
         raise ValueError(f"it must have at least one centre, one column and one output; got {sizes}")
     if head.names and len(head.names) != sizes["d"]:
         raise ValueError(f"it must name all {sizes['d']} columns or none; got {len(head.names)} names")
-    if head.params.get("kernel") != head.kernel:
+    if head.params.get("kernel") not in ("auto", head.kernel):
         raise ValueError(
             f"its kernel must equal the parameter kernel={head.params.get('kernel')!r}; got {head.kernel!r}"
         )

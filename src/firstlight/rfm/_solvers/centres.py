@@ -50,7 +50,7 @@ class CentreSolver:
     ) -> None:
         self.X, self.Y, self.kernel = X, Y.astype(X.dtype, copy=False), kernel
         self.weights = weights.astype(X.dtype, copy=False)
-        self.C = np.ascontiguousarray(X[centres])
+        self.places, self.C = centres, np.ascontiguousarray(X[centres])
         self._potrf, self._potrs, self._pocon = get_lapack_funcs(("potrf", "potrs", "pocon"), (X,))
 
     def load(self, M: Float[np.ndarray, "d d"], *, once: bool = False) -> None:

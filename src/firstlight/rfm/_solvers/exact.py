@@ -77,8 +77,11 @@ class ExactSolver:
             raise ValueError("the kernel matrix was overwritten; call load(M) first")
         return self._square.astype(np.float64)
 
-    def solve(self, ridge: float, *, loo: bool = False) -> KernelSolution:
-        """Solve for α at a ridge, for the metric loaded last; `loo` adds leave-one-out predictions."""
+    def solve(self, ridge: float, *, loo: bool = False, condition: bool = True) -> KernelSolution:
+        """Solve for α at a ridge, for the metric loaded last.
+
+        `loo` adds leave-one-out predictions; without `condition` the condition number stays unknown.
+        """
         if not self._whole:
             if self._once:
                 raise ValueError("load(M, once=True) allows one solve; call load(M) before another ridge")
@@ -92,15 +95,14 @@ class ExactSolver:
                 f"{self._square.dtype}; give a larger ridge{self._hint()}"
             )
         norm = self._norm + float(np.max(ridge / self.weights))
-        alpha, (reciprocal, _) = in_parallel(
-            lambda job: job(), (lambda: lapack.solve(factor, self.Y), lambda: self._pocon(factor, norm, uplo="L"))
-        )
+        jobs = [lambda: lapack.solve(factor, self.Y), lambda: self._pocon(factor, norm, uplo="L")]
+        alpha, (reciprocal, _) = (*in_parallel(lambda job: job(), jobs[: 1 + condition]), (np.nan, 0))[:2]
         predictions = None
         if loo:
             lapack.invert(factor)
             predictions = self.Y - alpha / self._inverse_diagonal()[:, None]
-        condition = float(1 / reciprocal) if reciprocal > 0 else float("inf")
-        return KernelSolution(alpha, alpha, float(ridge), predictions, condition)
+        size = float("inf") if reciprocal == 0 else float(1 / reciprocal)
+        return KernelSolution(alpha, alpha, float(ridge), predictions, size)
 
     def matrices(self, solution: KernelSolution, *, agop: bool = True, centred: bool = False) -> FeatureMatrices:
         """Return FACT and AGOP of a solution for the metric loaded last; K is overwritten."""
