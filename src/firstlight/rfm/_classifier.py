@@ -83,6 +83,9 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
         count = len(self.classes_)
         return helmert(count).T if count > 1 else np.zeros((1, 1))
 
+    def _target_rows(self, y: Any) -> np.ndarray:
+        return (np.eye(len(self.classes_))[np.searchsorted(self.classes_, _column(y))] - self._prior) @ self._basis
+
     def _class_scores(self, F: np.ndarray) -> np.ndarray:
         return F @ self._basis.T + self._prior
 

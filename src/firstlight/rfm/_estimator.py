@@ -60,6 +60,7 @@ class BaseRFM(BaseEstimator):
         "n_centers": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
+        "verbose": ["boolean", StrOptions({"auto"})],
     }
 
     def __init__(
@@ -81,6 +82,7 @@ class BaseRFM(BaseEstimator):
         n_centers=3000,
         random_state=None,
         n_jobs=None,
+        verbose="auto",
     ):
         self.update = update
         self.kernel = kernel
@@ -98,6 +100,7 @@ class BaseRFM(BaseEstimator):
         self.n_centers = n_centers
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -195,6 +198,7 @@ class BaseRFM(BaseEstimator):
             int(seed),
             loo,
             follows=not isinstance(params.kernel, Kernel) and isinstance(params.bandwidth, str),
+            verbose=params.verbose,
         )
 
     def _rules(self) -> list[Rule]:
@@ -242,7 +246,7 @@ class BaseRFM(BaseEstimator):
         self.history_["ridge"] *= self._mass
         (chosen,) = (row for row in fitted.history if row["chosen"])
         self.update_, self.normalize_ = chosen["update"], chosen["normalize"]
-        self._centres, self._beta = fitted.centres, machine.solution.beta
+        self._centres, self._beta, self._leaves = fitted.centres, machine.solution.beta, fitted.leaves
         limit = 1 / np.finfo(fitted.dtype).eps
         if self.condition_ > limit:
             warnings.warn(
@@ -252,9 +256,33 @@ class BaseRFM(BaseEstimator):
                 stacklevel=4,
             )
 
+    def fit_blocks(self, make_blocks: Any) -> Any:
+        """Fit a table that does not fit in memory; `make_blocks()` returns an iterator over blocks (X, y).
+
+        It is called twice and must return the same blocks each time. A sample of 20,000 rows chooses everything and
+        learns M; the machine on `n_centers` centres is then fitted to all rows.
+        """
+        from firstlight.rfm._blocks import fit_blocks
+
+        self._validate_params()
+        fit_blocks(self, make_blocks, self._settings(False).seed)
+        return self
+
+    def _replace_machine(self, centres: np.ndarray, beta: np.ndarray, ridge: float, system: Any) -> None:
+        """Put a machine on centres in place of the fitted one, at the same metric and kernel."""
+        self._centres, self._beta, self._leaves = centres, beta, None
+        self.ridge_, self.solver_, self.precision_ = ridge, "centers", str(beta.dtype)
+        self.condition_, self.captured_ = system.condition(ridge), system.captured
+
+    def _scaled_rows(self, X: Any) -> np.ndarray:
+        return self._scaling.apply(self._check_X(X, reset=False))
+
+    def _target_rows(self, y: Any) -> np.ndarray:
+        raise NotImplementedError
+
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
-        Z = self._scaling.apply(self._check_X(X, reset=False))
+        Z = self._scaled_rows(X)
         if self.kernel_.radial:
             # At this distance the kernel is already zero; squares of larger numbers would overflow.
             far = RANGES[self._beta.dtype] ** 1.5
@@ -263,6 +291,8 @@ class BaseRFM(BaseEstimator):
         metric = self.feature_matrix_.astype(self._beta.dtype)
         with threads(min(len(Z), len(self._centres)), Z.shape[1]), np.errstate(over="ignore", invalid="ignore"):
             scores = predict(self.kernel_, Z, self._centres, metric, self._beta).astype(np.float64)
+            if self._leaves is not None:
+                scores += self._leaves.predict(Z)
         if not np.isfinite(scores).all():
             kernel = type(self.kernel_).__name__
             raise ValueError(

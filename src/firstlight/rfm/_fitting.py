@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from firstlight.rfm._machine import Iterate, Ridge, Rule, Solver, iterate
+from firstlight.rfm._many import LEARN_ROWS, Many, fit_many
 from firstlight.rfm._selection import (
     FINALISTS,
     Judged,
@@ -24,9 +25,9 @@ from firstlight.rfm._selection import (
     unique_steps,
 )
 from firstlight.rfm._solvers import memory
-from firstlight.rfm._solvers.centres import CentreSolver
 from firstlight.rfm._solvers.exact import ExactSolver
 from firstlight.rfm._solvers.kernels import Kernel, in_range, median_bandwidth
+from firstlight.rfm._solvers.leaves import Leaves
 from firstlight.rfm._solvers.solution import KernelSolution, NotPositiveDefinite
 from firstlight.rfm._solvers.threads import threads
 from firstlight.rfm._trial import Trial, agop_is_cheap
@@ -74,6 +75,7 @@ class Settings:
     loo: bool
     kernels: tuple[Kernel, ...] = ()
     follows: bool = False
+    verbose: bool | Literal["auto"] = False
 
     @property
     def decided(self) -> bool:
@@ -93,6 +95,7 @@ class Fitted:
     history: list[dict[str, Any]]
     judged: Judged | None
     kernel: Kernel
+    leaves: Leaves | None = None
 
     @property
     def dtype(self) -> np.dtype:
@@ -243,10 +246,11 @@ def _embedded(machine: Iterate, seen: View) -> Iterate:
 
 def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, quality=None) -> Fitted:
     """Run a plan on all rows; with a `quality`, judge the last machine by leave-one-out."""
+    if len(Z) > settings.exact_rows or not memory.fits(len(Z), Z.dtype):
+        return _follow_many(plan, Z, Y, weights, kernel, settings, quality)
     seen = view(plan.columns, Z, Y, weights)
     kernels = _seen_kernels(seen, (kernel, *settings.kernels[1:]), (Z, Y, weights), settings)
-    rng = np.random.default_rng(settings.seed)
-    solver = _solver(seen.apply(Z), Y, weights, kernels[0], settings, rng)
+    solver = ExactSolver(seen.apply(Z), Y, weights, kernels[0])
     loo = quality is not None and settings.loo
 
     def solve(solver: Solver, iteration: int, last: bool) -> KernelSolution:
@@ -276,15 +280,30 @@ def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, quali
     if quality is not None and machine.solution.loo is not None:
         judged = machine.solution.loo, solver.Y, solver.weights
         rows[-1]["score"], rows[-1]["error"] = quality(*judged)
-    places = solver.places if isinstance(solver, CentreSolver) else slice(None)
-    return Fitted(_embedded(machine, seen), np.ascontiguousarray(Z[places]), len(Z), rows, judged, solver.kernel)
+    return Fitted(_embedded(machine, seen), Z, len(Z), rows, judged, solver.kernel)
 
 
-def _solver(Z, Y, weights, kernel: Kernel, settings: Settings, rng: np.random.Generator) -> Solver:
-    if len(Z) <= settings.exact_rows and memory.fits(len(Z), Z.dtype):
-        return ExactSolver(Z, Y, weights, kernel)
-    count = min(settings.n_centers, len(Z))
-    return CentreSolver(Z, Y, weights, kernel, np.sort(rng.choice(len(Z), count, replace=False)))
+def _follow_many(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, quality) -> Fitted:
+    """Run a plan on a sample of the rows, and fit the last machine to all rows on centres and leaves."""
+    small: list[Fitted] = []
+
+    def learned(rows: np.ndarray) -> Many:
+        within = replace(settings, exact_rows=len(rows))
+        small.append(_follow(plan, Z[rows], Y[rows], weights[rows], kernel, within, quality))
+        return Many(small[-1].machine, small[-1].centres, None, small[-1].kernel)
+
+    most = min(LEARN_ROWS, settings.exact_rows)
+    many = fit_many(
+        Z,
+        Y,
+        weights,
+        lambda rows: learned(rows[:: -(-len(rows) // most)]),
+        n_centers=settings.n_centers,
+        ridge=settings.ridge,
+        seed=settings.seed,
+        verbose=settings.verbose,
+    )
+    return replace(small[-1], machine=many.machine, centres=many.centres, rows=len(Z), leaves=many.leaves)
 
 
 def _splits(Z, Y, settings: Settings, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:

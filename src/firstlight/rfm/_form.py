@@ -133,6 +133,13 @@ def _declared(head: Header) -> dict[str, Tensor]:
         "feature_matrix_": Tensor(("d", "d"), ("f",), low=-(largest**0.5), high=largest**0.5),
         "shift": Tensor(("d",)),
         "spread": Tensor(("d",), low=5e-324),
+        "leaf_root": Tensor(("d", "d"), optional=True),
+        "leaf_rows": Tensor(("k", "d"), (precision,), low=-far, high=far, optional=True),
+        "leaf_gamma": Tensor(("k", "c"), (precision,), low=-(largest**0.9), high=largest**0.9, optional=True),
+        "leaf_edges": Tensor(("edges",), ("i",), optional=True),
+        "leaf_bandwidths": Tensor(("leaves",), low=1e-70, high=1e70, optional=True),
+        "leaf_directions": Tensor(("nodes", "d"), optional=True),
+        "leaf_thresholds": Tensor(("nodes",), optional=True),
     }
     if head.classifies:
         return declared | {"prior": Tensor(("classes",), low=0.0, high=1 + 1e-6)}

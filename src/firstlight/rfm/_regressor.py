@@ -56,6 +56,10 @@ class RFMRegressor(RegressorMixin, BaseRFM):
         tags.target_tags.multi_output = True
         return tags
 
+    def _target_rows(self, y: Any) -> np.ndarray:
+        values = np.asarray(y, dtype=np.float64)
+        return self._targets.apply(values.reshape(len(values), -1))
+
     def _targets_of(self, scores: np.ndarray) -> np.ndarray:
         return self._targets.undo(scores)
 

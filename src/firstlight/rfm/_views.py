@@ -66,8 +66,8 @@ def view(name: Name, Z: Rows, Y: Float[np.ndarray, "n c"], weights: Float[np.nda
     """Return a view for training rows; without linked columns, "linked" is all columns.
 
     >>> Z = np.eye(2, 5)
-    >>> view("all", Z, np.ones((2, 1)), np.ones(2)).apply(np.ones((1, 5))).round(3)
-    array([[-1.   , -1.   ,  1.732]])
+    >>> np.abs(view("all", Z, np.ones((2, 1)), np.ones(2)).apply(np.ones((1, 5)))).round(3)
+    array([[1.   , 1.   , 1.732]])
     """
     n, d = Z.shape
     if name == "linked":

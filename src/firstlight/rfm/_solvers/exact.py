@@ -3,7 +3,9 @@ r"""Kernel ridge regression by one Cholesky factor, in the memory of one n×n ma
 LAPACK replaces one triangle by the factor. The other triangle holds K for further ridges, or the slopes D.
 """
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -95,13 +97,17 @@ class ExactSolver:
                 f"{self._square.dtype}; give a larger ridge{self._hint()}"
             )
         norm = self._norm + float(np.max(ridge / self.weights))
-        jobs = [lambda: lapack.solve(factor, self.Y), lambda: self._pocon(factor, norm, uplo="L")]
-        alpha, (reciprocal, _) = (*in_parallel(lambda job: job(), jobs[: 1 + condition]), (np.nan, 0))[:2]
+        jobs: list[Callable[[], Any]] = [lambda: lapack.solve(factor, self.Y)]
+        if condition:
+            jobs.append(lambda: self._pocon(factor, norm, uplo="L")[0])
+        alpha, *reciprocal = in_parallel(lambda job: job(), jobs)
         predictions = None
         if loo:
             lapack.invert(factor)
             predictions = self.Y - alpha / self._inverse_diagonal()[:, None]
-        size = float("inf") if reciprocal == 0 else float(1 / reciprocal)
+        size = float("nan")
+        if condition:
+            size = float(1 / reciprocal[0]) if reciprocal[0] > 0 else float("inf")
         return KernelSolution(alpha, alpha, float(ridge), predictions, size)
 
     def matrices(self, solution: KernelSolution, *, agop: bool = True, centred: bool = False) -> FeatureMatrices:

@@ -82,13 +82,14 @@ def _descend(
     """Move down or up the ridges from `position` while the error falls; in practice it has one minimum."""
     tried: dict[int, tuple[float, KernelSolution | None]] = {}
     loo = judge is None
+    how: dict[str, bool] = {"loo": True} if loo else {"condition": False}
 
     def error(rung: int) -> float:
         if not 0 <= rung < len(ridges):
             return np.inf
         if rung not in tried:
             try:
-                solution = solver.solve(ridges[rung], loo=loo, condition=loo)
+                solution = solver.solve(ridges[rung], **how)
                 size = mean_squares(solution.loo, solver.Y, solver.weights) if judge is None else judge(solution)  # type: ignore[arg-type]
                 tried[rung] = size if np.isfinite(size) else np.inf, solution
             except NotPositiveDefinite:

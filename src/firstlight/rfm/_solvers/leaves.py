@@ -4,7 +4,7 @@ A machine on centres averages the noise of all rows, but has too few centres for
 the learned metric has enough rows for the detail that is left.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,6 +89,29 @@ class Leaves:
     gamma: Float[np.ndarray, "k c"]
     edges: np.ndarray
     bandwidths: Float[np.ndarray, " leaves"]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays of a file; `from_arrays` inverts it."""
+        own = {name: getattr(self, name) for name in ("root", "rows", "gamma", "edges", "bandwidths")}
+        own |= {"directions": self.tree.directions, "thresholds": self.tree.thresholds}
+        return {f"leaf_{name}": array for name, array in own.items()}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> "Leaves | None":
+        """Return the corrections in a file, or None if it has none."""
+        if "leaf_root" not in arrays:
+            return None
+        names = ("root", "rows", "gamma", "edges", "bandwidths", "directions", "thresholds")
+        missing = [name for name in names if f"leaf_{name}" not in arrays]
+        if missing:
+            raise ValueError(f"corrections need all of their arrays; missing are {', '.join(missing)}")
+        root, rows, gamma, edges, bandwidths, directions, thresholds = (arrays[f"leaf_{name}"] for name in names)
+        count = len(thresholds) + 1
+        if (len(edges), len(bandwidths)) != (count + 1, count) or count & (count - 1):
+            raise ValueError(f"a complete tree of {count - 1} nodes has {count} leaves; got {len(bandwidths)}")
+        if edges[0] != 0 or edges[-1] != len(rows) or (np.diff(edges) < 0).any():
+            raise ValueError("the edges of the leaves must rise from 0 to the number of their rows; got others")
+        return cls(root, Tree(directions, thresholds), rows, gamma, edges, bandwidths)
 
     def predict(self, Z: Float[np.ndarray, "q d"]) -> Float[np.ndarray, "q c"]:
         """Return the corrections of rows."""

@@ -52,7 +52,7 @@ class NormalEquations:
             raise NotPositiveDefinite(f"the kernel matrix of the centres is not positive definite: {error}") from None
         self._gram = np.zeros((len(C), len(C)))
         self._moment = np.zeros((len(C), outputs))
-        self.rows, self._trace, self._lock = 0, 0.0, threading.Lock()
+        self.rows, self._trace, self._whole, self._lock = 0, 0.0, 0.0, threading.Lock()
 
     def add(
         self,
@@ -87,6 +87,7 @@ class NormalEquations:
                 self._moment += moment
                 self._trace += trace
                 self.rows += rows
+            self._whole += float(self_similarity(self.kernel, X[group], self.M).sum(dtype=np.float64))
             for gram in grams:
                 self._gram += gram
                 gram[:] = 0
@@ -104,9 +105,34 @@ class NormalEquations:
         return lower + np.tril(lower, -1).T
 
     @property
-    def trace(self) -> float:
-        """Σ_i |B_i|², the part of the sum of K(x_i, x_i) that the centres span."""
-        return self._trace
+    def moment(self) -> Float[np.ndarray, "m c"]:
+        """BᵀwY."""
+        return self._moment
+
+    @property
+    def root(self) -> Float[np.ndarray, "m m"]:
+        """L."""
+        return self._root
+
+    @property
+    def captured(self) -> float:
+        """The fraction of the sum of K(x_i, x_i) that the centres span."""
+        return self._trace / (self._whole or 1.0)
+
+    @property
+    def size(self) -> float:
+        """The mean of K(x_i, x_i), which sets the scale of a ridge."""
+        return self._whole / max(self.rows, 1) or 1.0
+
+    def condition(self, ridge: float) -> float:
+        """Return the condition number of BᵀwB + ridge·I, estimated from its largest eigenvalue."""
+        start = np.ones(len(self.C)) / len(self.C) ** 0.5
+        gram, size = self.gram, 0.0
+        for _ in range(20):
+            after = gram @ start
+            size = float(np.linalg.norm(after))
+            start = after / (size or 1.0)
+        return (size + ridge) / ridge if ridge > 0 else float("inf")
 
     def solve(self, ridge: float) -> Float[np.ndarray, "m c"]:
         """Return β at a ridge."""
@@ -116,10 +142,20 @@ class NormalEquations:
             factor = cho_factor(system, lower=True, overwrite_a=True)
         except np.linalg.LinAlgError:
             raise NotPositiveDefinite(
-                f"the system of {len(self.C)} centres with ridge {ridge:g} is not positive definite; give a larger ridge"
+                f"the system of {len(self.C)} centres with ridge {ridge:g} is not positive definite; "
+                "give a larger ridge"
             ) from None
         gamma = cho_solve(factor, self._moment)
         return solve_triangular(self._root.astype(np.float64), gamma, lower=True, trans=1).astype(self.C.dtype)
+
+
+def self_similarity(
+    kernel: Kernel, X: Float[np.ndarray, "n d"], M: Float[np.ndarray, "d d"]
+) -> Float[np.ndarray, " n"]:
+    """Return K(x, x) of each row."""
+    u = np.zeros(len(X), X.dtype) if kernel.radial else np.einsum("ij,ij->i", X @ M, X)
+    kernel.values(u)
+    return u
 
 
 def _inner(group: slice, m: int):
