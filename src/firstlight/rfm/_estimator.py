@@ -247,7 +247,7 @@ class BaseRFM(BaseEstimator):
         (chosen,) = (row for row in fitted.history if row["chosen"])
         self.update_, self.normalize_ = chosen["update"], chosen["normalize"]
         self._centres, self._beta, self._leaves = fitted.centres, machine.solution.beta, fitted.leaves
-        limit = 1 / np.finfo(fitted.dtype).eps
+        limit = fitted.resolution
         if self.condition_ > limit:
             warnings.warn(
                 f"the kernel matrix plus ridge {self.ridge_:g} has condition number {self.condition_:.1e}, more than "

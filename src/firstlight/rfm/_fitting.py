@@ -102,6 +102,12 @@ class Fitted:
         """Precision of the fit."""
         return self.centres.dtype
 
+    @property
+    def resolution(self) -> float:
+        """The condition number up to which the fit has correct digits; systems of centres are double in any case."""
+        exact = len(self.centres) == self.rows
+        return float(1 / np.finfo(self.dtype if exact else np.float64).eps)
+
 
 def fit(
     Z: Float[np.ndarray, "n d"],
@@ -162,7 +168,7 @@ def _followed(plan: Plan, Z, double, Y, weights, kernel: Kernel, settings: Setti
     """Run a plan on all rows, again in double precision if single precision does not resolve the last machine."""
     try:
         fitted = _follow(plan, Z, Y, weights, kernel, settings, quality)
-        if double is None or _resolves(fitted.machine, Z):
+        if double is None or fitted.machine.solution.condition <= fitted.resolution:
             return fitted
     except NotPositiveDefinite:
         if double is None:
@@ -171,7 +177,7 @@ def _followed(plan: Plan, Z, double, Y, weights, kernel: Kernel, settings: Setti
 
 
 def _resolves(machine: Iterate, Z: np.ndarray) -> bool:
-    return machine.solution.condition <= 1 / np.finfo(Z.dtype).eps
+    return bool(machine.solution.condition <= 1 / np.finfo(Z.dtype).eps)
 
 
 def _selected(table, splits, kernel: Kernel, settings: Settings, quality) -> tuple[Plan, Step, list[Step]]:

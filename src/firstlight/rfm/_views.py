@@ -30,7 +30,7 @@ class View:
     columns: np.ndarray | None = None
     basis: Float[np.ndarray, "d r"] | None = None
 
-    def apply(self, Z: Rows) -> Rows:
+    def apply(self, Z: Rows) -> Float[np.ndarray, "n r"]:
         """Return the coordinates of rows.
 
         The span gets one more coordinate, the distance to the span. It is 0 for training rows, so that distances

@@ -184,7 +184,7 @@ def _collected(root, tree, U, used, gammas, bandwidths, count) -> Leaves:
 def _local(U: Rows, residuals: np.ndarray, weights: np.ndarray, bandwidth: float) -> np.ndarray | None:
     """Return the coefficients of one leaf, or None if they do not help."""
     centre = U.mean(axis=0)
-    solver = ExactSolver(U - centre, residuals, weights, Laplace(bandwidth))
+    solver = ExactSolver(U - centre, residuals, weights, Laplace(float(bandwidth)))
     with threads(*U.shape):
         solver.load(np.eye(U.shape[1]))
         try:

@@ -41,7 +41,9 @@ class NormalEquations:
 
     def __init__(self, C: Float[np.ndarray, "m d"], kernel: Kernel, M: Float[np.ndarray, "d d"], outputs: int) -> None:
         self.C, self.kernel, self.M = C, kernel, M.astype(C.dtype, copy=False)
-        K = values(kernel, C, C, self.M).astype(np.float64)
+        # Rounding in single precision would make the matrix of close centres indefinite.
+        double = C.astype(np.float64)
+        K = values(kernel, double, double, self.M.astype(np.float64))
         if kernel.radial:
             np.fill_diagonal(K, 1)
         # Centres may coincide up to rounding; the shift is below single precision.
