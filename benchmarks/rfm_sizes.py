@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
-from benchmarks._public_tables import TABLES, load
+from benchmarks._rank_tables import TABLES, load
 from benchmarks._timing import MissingData, result
 
 __all__ = ["rfm_d2000_seconds", "rfm_fit_vs_hgb_n3000", "rfm_million_rows_seconds", "rfm_rank_public"]
@@ -188,7 +188,7 @@ DATA: dict[str, Callable[[], tuple]] = {
 
 def _alone(name: str, data: str) -> dict[str, float]:
     """Run one fit in its own process, to measure its peak memory."""
-    words = [sys.executable, "-m", "benchmarks.rfm_tables", name, data]
+    words = [sys.executable, "-m", "benchmarks.rfm_sizes", name, data]
     environment = os.environ | {"PYTHONWARNINGS": "ignore"}
     done = subprocess.run(words, capture_output=True, text=True, check=True, env=environment)
     return json.loads(done.stdout.splitlines()[-1])
