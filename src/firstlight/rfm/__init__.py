@@ -20,6 +20,7 @@ from firstlight.rfm._solvers.kernels import KERNELS, Exponential, Gaussian, Kern
 from firstlight.rfm._solvers.leave_one_out import best_ridge, loo_errors
 from firstlight.rfm._solvers.matrices import FeatureMatrices
 from firstlight.rfm._solvers.solution import IllConditionedWarning, KernelSolution, NotPositiveDefinite
+from firstlight.rfm._tabarena import tabarena_model
 from firstlight.rfm._tables.compare import Comparison, compare, read_table
 from firstlight.rfm._updates import UPDATES, normalized, updated
 
@@ -53,5 +54,6 @@ __all__ = [
     "normalized",
     "read_table",
     "recursive_feature_machine",
+    "tabarena_model",
     "updated",
 ]

@@ -33,7 +33,11 @@ ENOUGH_ROWS = 500
 
 @dataclass(frozen=True)
 class Settings:
-    """What to choose and how; `ridge` None means the ridge of least leave-one-out error."""
+    """What to choose and how.
+
+    `ridge` None means the ridge of least leave-one-out error. `splits` are pairs of training and held-out rows that
+    replace the folds of `early_stopping="folds"`.
+    """
 
     rules: tuple[Rule, ...]
     iterations: int
@@ -46,6 +50,7 @@ class Settings:
     n_jobs: int | None
     seed: int
     loo: bool
+    splits: tuple[tuple[np.ndarray, np.ndarray], ...] | None = None
 
     @property
     def decided(self) -> bool:
@@ -188,6 +193,8 @@ def _splits(Z, Y, settings: Settings, rng: np.random.Generator) -> list[tuple[np
         count = min(max(1, round(settings.early_stopping * rows)), rows - 1)
         held, train = np.sort(order[:count]), np.sort(order[count:])
     # Without an update no metric has seen the held-out rows, so leave-one-out is unbiased and folds are not needed.
+    if settings.early_stopping == "folds" and settings.splits:
+        return [(_thinned(train, rng), held) for train, held in settings.splits]
     if settings.early_stopping == "folds" and settings.rules and settings.iterations and rows >= 2 * FOLDS:
         fold = systematic_folds(Z, Y, FOLDS)
         needed = min(FOLDS, -(-ENOUGH_ROWS * FOLDS // rows))
