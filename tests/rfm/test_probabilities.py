@@ -109,7 +109,7 @@ def test_the_half_width_is_the_conformal_quantile():
         Residuals.sorted(sizes, np.ones(99)).half_width(1.0)
     X, y = noisy(40, 0)
     fixed = RFMRegressor(ridge=1.0, early_stopping=None, update=None).fit(X, y)
-    with pytest.raises(ValueError, match="no leave-one-out residuals, which intervals need; fit with ridge='auto'"):
+    with pytest.raises(ValueError, match="intervals need; fit with early_stopping='folds'"):
         fixed.predict_interval(X)
 
 
@@ -146,7 +146,7 @@ def test_groups_are_held_out_together():
     told = model.history_["score"].iloc[0]
     rows = RFMRegressor(iterations=1).fit(X, y).history_["score"].iloc[0]
     # A new group says nothing about its level, which rows of known groups give away.
-    assert told < 0.5 < rows
+    assert told < rows - 0.3
     splits = list(GroupKFold(4).split(X, y, groups))
     for cv in (splits, GroupKFold(4)):
         again = RFMRegressor(iterations=1, cv=cv).fit(X, y, groups=groups)

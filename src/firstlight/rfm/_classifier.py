@@ -1,5 +1,6 @@
 """`RFMClassifier`, the recursive feature machine for classification."""
 
+import inspect
 import warnings
 from typing import Any, ClassVar
 
@@ -16,6 +17,12 @@ from firstlight.rfm._documentation import documented
 from firstlight.rfm._estimator import BaseRFM
 from firstlight.rfm._labels import Labels
 from firstlight.rfm._solvers.solution import mean_squares
+
+
+def _with_class_weight(init: Any) -> inspect.Signature:
+    signature = inspect.signature(init)
+    added = inspect.Parameter("class_weight", inspect.Parameter.KEYWORD_ONLY, default=None)
+    return signature.replace(parameters=[*signature.parameters.values(), added])
 
 
 def _one_column(estimator: Any) -> bool:
@@ -56,32 +63,12 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
         "class_weight": [dict, list, StrOptions({"balanced"}), None],
     }
 
-    def __init__(
-        self,
-        *,
-        update="auto",
-        kernel="laplace",
-        bandwidth="median",
-        ridge="auto",
-        iterations=5,
-        tol=0.0,
-        power=0.5,
-        center=False,
-        normalize="auto",
-        early_stopping="folds",
-        scale=True,
-        precision="auto",
-        exact_rows=15_000,
-        n_centers=3000,
-        random_state=None,
-        n_jobs=None,
-        categorical_features="from_dtype",
-        cv=None,
-        class_weight=None,
-    ):
-        given = {name: value for name, value in locals().items() if name not in ("self", "class_weight", "__class__")}
-        super().__init__(**given)
+    def __init__(self, *, class_weight=None, **parameters):
+        super().__init__(**parameters)
         self.class_weight = class_weight
+
+    # scikit-learn reads the parameters from the signature, which is that of the base class and one more.
+    __init__.__signature__ = _with_class_weight(BaseRFM.__init__)  # type: ignore[attr-defined]
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "RFMClassifier":
         """Fit to rows X (n, d) and labels y.

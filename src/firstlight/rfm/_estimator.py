@@ -156,7 +156,8 @@ class BaseRFM(BaseEstimator):
         return tags
 
     def __getstate__(self):
-        return plain(super().__getstate__())
+        state: Any = super().__getstate__()
+        return plain(state)
 
     def __setstate__(self, state):
         super().__setstate__(restored(state))

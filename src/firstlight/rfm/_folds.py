@@ -30,7 +30,8 @@ def splits(cv: Any, X: np.ndarray, labels: Any, groups: Any) -> list[Split] | No
             raise ValueError("groups must name at least two groups, so that one can be held out; got one")
         if cv is None or isinstance(cv, int | np.integer):
             cv = GroupKFold(min(GROUP_FOLDS if cv is None else int(cv), count))
-    chosen = check_cv(cv, labels, classifier=labels is not None)
+    given: Any = cv
+    chosen: Any = check_cv(given, labels, classifier=labels is not None)
     return [(np.asarray(train), np.asarray(held)) for train, held in chosen.split(X, labels, groups)]
 
 

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from firstlight.rfm._fitting import Fitted
+from firstlight.rfm._fitting import SELECTION_ROWS, Fitted
+from firstlight.rfm._solvers.exact import ExactSolver
+from firstlight.rfm._solvers.kernels import Kernel
 from firstlight.rfm._solvers.solution import mean_squares
+from firstlight.rfm._solvers.threads import threads
 
 
 @dataclass(frozen=True)
@@ -24,15 +27,22 @@ class Residuals:
 
     @classmethod
     def of(
-        cls, fitted: Fitted, Y: Float[np.ndarray, "n c"], weights: Float[np.ndarray, " n"], place: np.ndarray
+        cls,
+        fitted: Fitted,
+        kernel: Kernel,
+        Y: Float[np.ndarray, "n c"],
+        weights: Float[np.ndarray, " n"],
+        place: np.ndarray,
     ) -> "Residuals":
         """Return the residuals of a fit to rows with targets Y, which were merged into the rows `place`."""
-        left_out, heavy = fitted.machine.solution.loo, place >= 0
+        heavy = place >= 0
         Y, weights, place = Y[heavy], weights[heavy], place[heavy]
+        mass = np.bincount(place, weights)
+        means = np.stack([np.bincount(place, weights * column) for column in Y.T], axis=1) / mass[:, None]
+        left_out = _left_out(fitted, kernel, means, mass)
         if left_out is None or not np.isfinite(left_out).all():
             return cls.sorted(np.empty((0, Y.shape[1])), np.empty(0))
-        predicted = left_out[place].astype(np.float64)
-        return cls.sorted(np.abs(Y - predicted) * _stretch(fitted, Y, weights, place), weights)
+        return cls.sorted(np.abs(Y - left_out[place]) * _stretch(fitted, left_out, means, mass), weights)
 
     @classmethod
     def sorted(cls, sizes: Float[np.ndarray, "n c"], weights: Float[np.ndarray, " n"]) -> "Residuals":
@@ -56,8 +66,8 @@ class Residuals:
             raise ValueError(f"coverage must be a number between 0 and 1; got {coverage!r}")
         if not len(self.sizes):
             raise ValueError(
-                "this fit has no leave-one-out residuals, which intervals need; fit with ridge='auto' and at most "
-                "5000 rows, or take intervals from held-out rows"
+                f"this fit has no leave-one-out residuals, which intervals need; fit with early_stopping='folds' and "
+                f"at most {SELECTION_ROWS} rows, or take intervals from held-out rows"
             )
         best = float(self.levels[-1].max())
         if coverage > best * (1 + 1e-12):
@@ -69,17 +79,24 @@ class Residuals:
         return np.take_along_axis(self.sizes, reached.argmax(axis=0)[None], axis=0)[0]
 
 
-def _stretch(fitted: Fitted, Y: np.ndarray, weights: np.ndarray, place: np.ndarray) -> float:
+def _left_out(fitted: Fitted, kernel: Kernel, Y: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
+    """Return exact leave-one-out predictions of the fitted machine; None on centres and for many rows."""
+    solution = fitted.machine.solution
+    if solution.loo is None and len(fitted.centres) == fitted.rows <= SELECTION_ROWS and fitted.judged is not None:
+        solver = ExactSolver(fitted.centres, Y, weights / weights.mean(), kernel)
+        with threads(*fitted.centres.shape):
+            solver.load(fitted.machine.M)
+            solution = solver.solve(solution.ridge, loo=True)
+    return None if solution.loo is None else solution.loo.astype(np.float64)
+
+
+def _stretch(fitted: Fitted, left_out: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> float:
     """Return the ratio of the errors of held-out rows and of rows left out, at least 1.
 
     Leaving out a row leaves its trace in M. Rows held out in folds have none.
     """
-    left_out = fitted.machine.solution.loo
-    if fitted.judged is None or left_out is None or not fitted.machine.iteration:
+    if fitted.judged is None or not fitted.machine.iteration:
         return 1.0
-    mass = np.bincount(place, weights, minlength=len(left_out))
-    sums = np.stack([np.bincount(place, weights * column, minlength=len(left_out)) for column in Y.T], axis=1)
-    used = mass > 0
-    error = mean_squares(left_out[used].astype(np.float64), sums[used] / mass[used, None], mass[used])
+    error = mean_squares(left_out, Y, weights)
     held_out = mean_squares(*(part.astype(np.float64) for part in fitted.judged))
     return float(np.sqrt(max(held_out / error, 1.0))) if error > 0 and np.isfinite(held_out) else 1.0

@@ -53,7 +53,7 @@ class RFMRegressor(RegressorMixin, BaseRFM):
         Y = self._targets.apply(Y)
         self._variance = mean_squares(np.zeros_like(Y), Y, weights)
         fitted, place = self._fit(X, Y, weights, loo=False, groups=groups)
-        self._residuals = Residuals.of(fitted, Y, weights, place)
+        self._residuals = Residuals.of(fitted, self.kernel_, Y, weights, place)
         return self
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:

@@ -16,7 +16,7 @@ _PAIRS: dict[str, tuple[type, tuple[str, str]]] = {
     "_residuals": (Residuals, ("sizes", "levels")),
 }
 _FRAMES = ("history_", "calibration_")
-_COLUMNS: dict[str, Any] = {made.kind: made for made in (Number, Category, Date, Ignored)}
+_COLUMNS: dict[str, Any] = {str(made.kind): made for made in (Number, Category, Date, Ignored)}
 
 
 def rows_of(encoding: Encoding) -> list[dict[str, Any]]:
@@ -27,7 +27,7 @@ def rows_of(encoding: Encoding) -> list[dict[str, Any]]:
 def encoding_of(rows: list[dict[str, Any]]) -> Encoding:
     """Invert `rows_of`."""
     columns = [{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()} for row in rows]
-    return Encoding(tuple(_COLUMNS[row.pop("kind")](**row) for row in columns))
+    return Encoding(tuple(_COLUMNS[str(row.pop("kind"))](**row) for row in columns))
 
 
 def plain(state: dict[str, Any]) -> dict[str, Any]:

@@ -61,7 +61,8 @@ class _Methods:
 
     def _get_default_auxiliary_params(self: Any) -> dict[str, Any]:
         # super() without arguments needs the class that this method is defined in, which is not the final one.
-        inherited = super(type(self), self)._get_default_auxiliary_params()
+        base: Any = super(type(self), self)
+        inherited = base._get_default_auxiliary_params()
         return inherited | {"valid_raw_types": ["int", "float", "bool", "category"]}
 
     @classmethod

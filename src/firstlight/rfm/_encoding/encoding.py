@@ -39,7 +39,7 @@ class Encoding:
     @classmethod
     def of_numbers(cls, X: Float[np.ndarray, "n d"], weights: Float[np.ndarray, " n"]) -> "Encoding":
         """Return the encoding of an array of numbers, in which NaN is a gap."""
-        heavy = weights > 0
+        heavy = np.flatnonzero(weights > 0)
         X, weights = X[heavy], weights[heavy]
         gaps = np.isnan(X)
         if not gaps.any():
@@ -57,11 +57,11 @@ class Encoding:
         cls, frame: Any, weights: Float[np.ndarray, " n"], categorical: np.ndarray | None = None
     ) -> "Encoding":
         """Return the encoding of a data frame; `categorical` marks columns that are categories whatever their type."""
-        heavy = weights > 0
+        heavy = np.flatnonzero(weights > 0)
         weights = weights[heavy]
         columns: list[Column] = []
         for j, (_, column) in enumerate(frame.items()):
-            column = column[heavy]
+            column = column.iloc[heavy]
             kind = reading.kind_of(column)
             if kind == "empty":
                 columns.append(Ignored())

@@ -114,7 +114,8 @@ def numbers(column: Any) -> Float[np.ndarray, " n"]:
         values = column.to_numpy(dtype="m8[ns]") / _DAY
     else:
         try:
-            values = pd.to_numeric(column.astype(object)).to_numpy(dtype=np.float64, na_value=np.nan)
+            cells: Any = pd.to_numeric(column.astype(object))
+            values = cells.to_numpy(dtype=np.float64, na_value=np.nan)
         except (TypeError, ValueError) as error:
             raise ValueError(
                 f"column {column.name!r} held numbers in fit; got other cells ({error}); give numbers or gaps"
@@ -178,7 +179,8 @@ def _spelled(value: Any, column: Any) -> str:
     if isinstance(value, str):
         return value
     if isinstance(value, Real) and not isinstance(value, bool | np.bool_):
-        return repr(int(value)) if float(value).is_integer() else repr(float(value))
+        number = float(value)
+        return repr(int(number)) if number.is_integer() else repr(number)
     if isinstance(value, bool | np.bool_ | date | np.datetime64 | np.timedelta64) or type(value).__module__.startswith(
         "pandas"
     ):
