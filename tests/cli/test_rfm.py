@@ -34,8 +34,8 @@ def test_regression_writes_a_page_and_a_model(cli, folder, table):
         assert [record.params["method"] for record in store.fits()] == ["RFM", "kernel ridge", "gradient boosting"]
     assert cli("report", "all.html").code == 0
     assert (folder / "all.html").read_text(encoding="utf-8").count("<svg") == 5
-    pipeline = joblib.load(folder / "houses.rfm.joblib")
-    assert pipeline.predict(table.drop(columns=["sold", "price"])).shape == (90,)
+    model = rfm.load(folder / "houses.rfm.safetensors")
+    assert model.predict(table.drop(columns=["sold", "price"])).shape == (90,)
 
 
 def test_classification_as_json_and_a_safe_file(cli, folder, table):
@@ -44,6 +44,10 @@ def test_classification_as_json_and_a_safe_file(cli, folder, table):
     done = cli(*words, "--report", "r.html")
     assert done.code == 0, done.err
     assert done.json["RFM"]["scores"]["mean"] > 0.8
+    assert 0 < done.json["RFM"]["scores"]["log_loss"] < 0.7
+    page = (folder / "r.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 6
+    assert "Log loss" in page
     assert set(rfm.load(folder / "sales.rfm.safetensors").predict(table[["a", "b"]])) == {"yes", "no"}
     assert not (folder / "sales.rfm.joblib").exists()
 
@@ -81,12 +85,43 @@ def test_dates_durations_and_gaps_of_every_kind(cli, folder, table):
     table.to_parquet(folder / "t.parquet")
     done = cli("rfm", "fit", "t.parquet", "--target", "price", "--folds", "2", "--update", "nfa")
     assert done.code == 0, done.err
-    assert joblib.load(folder / "t.rfm.joblib").predict(table.drop(columns="price")).shape == (90,)
+    assert rfm.load(folder / "t.rfm.safetensors").predict(table.drop(columns="price")).shape == (90,)
     done = cli("rfm", "fit", "t.parquet", "--target", "day")
     assert (done.code, "the target 'day' holds dates" in done.err) == (2, True)
     table.assign(a=np.inf)[["a", "b", "price"]].to_csv(folder / "inf.csv", index=False)
     done = cli("rfm", "fit", "inf.csv", "--target", "price")
     assert (done.code, "infinities in a; replace them" in done.err) == (2, True)
+
+
+def test_dates_in_text_files(folder, table):
+    table["day"] = pd.date_range("2024-01-30", periods=90).strftime("%Y-%m-%d")
+    table["moment"] = pd.date_range("2024-01-30", periods=90, freq="h", tz="UTC").strftime("%Y-%m-%dT%H:%M:%SZ")
+    table["slash"] = table["day"].str.replace("-", "/")
+    table["wrong"] = "2024-02-31"
+    table["code"] = "12-2024"
+    table.loc[5, "day"] = None
+    for separator in (",", ";"):
+        table.to_csv(folder / "d.csv", index=False, sep=separator)
+        read = rfm.read_table(folder / "d.csv")
+        assert [read[name].dtype.kind for name in ("day", "moment", "slash")] == ["M", "M", "M"]
+        assert all(read[name].dtype.kind != "M" for name in ("wrong", "code", "kind"))
+        assert read["day"].isna().sum() == 1
+        pd.testing.assert_series_equal(read["slash"].dt.strftime("%Y/%m/%d"), table["slash"], check_dtype=False)
+
+
+def test_row_numbers_names_and_leaks_are_flagged(cli, folder, table):
+    table["row"] = np.arange(90)
+    table["name"] = [f"house {i}" for i in range(90)]
+    table["euros"] = 0.9 * table["price"] + 5
+    table.drop(columns="sold").to_csv(folder / "leak.csv", index=False)
+    done = cli("rfm", "fit", "leak.csv", "--target", "price", "--folds", "2", "--update", "nfa", "--model", "m.joblib")
+    assert done.code == 0, done.err
+    assert "check column row: it counts the rows" in done.out
+    assert "check column name: it has another value in each row" in done.out
+    assert "check column euros: it alone predicts the target with R²" in done.out
+    assert "check column a" not in done.out
+    assert joblib.load(folder / "m.joblib").n_features_in_ == 7
+    assert "Column row counts the rows." in (folder / "leak.rfm.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
@@ -95,7 +130,6 @@ def test_dates_durations_and_gaps_of_every_kind(cli, folder, table):
         (("none.csv", "--target", "a"), "there is no file none.csv"),
         (("t.csv", "--target", "prize"), "no column 'prize'; did you mean 'price'?"),
         (("t.csv", "--target", "price", "--model", "m.pkl"), "a .joblib or .safetensors file, got m.pkl"),
-        (("t.csv", "--target", "price", "--model", "m.safetensors"), "cannot hold what fills and encodes kind, sold"),
         (("t.txt", "--target", "a"), "(text also as .gz), got t.txt"),
         (("t.csv", "--target", "sold", "--task", "regression"), "regression needs a target of numbers"),
     ],

@@ -10,11 +10,12 @@ from firstlight.report._format import duration, machine_text, text_of
 
 @dataclass(frozen=True)
 class FitRow:
-    """One method: its name, its score and the time of one fit."""
+    """One method: its name, its score, the time of one fit, and for labels its log loss."""
 
     method: str
     score: str
     seconds: str
+    log_loss: str = ""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def fit_view(records: Sequence[FitRecord]) -> FitView:
 
     >>> ridge = FitRecord(estimator="Ridge", data="0" * 64, scores={"mean": 0.5, "deviation": 0.1, "metric": "R²"})
     >>> fit_view([ridge]).rows
-    (FitRow(method='Ridge', score='0.5000 ± 0.1000', seconds='0 s'),)
+    (FitRow(method='Ridge', score='0.5000 ± 0.1000', seconds='0 s', log_loss=''),)
     """
     first, last = records[0], max(records, key=lambda record: record.created)
     task, target = first.params.get("task"), first.params.get("target")
@@ -58,7 +59,10 @@ def fit_view(records: Sequence[FitRecord]) -> FitView:
         title=f"{str(task or 'fit').capitalize()} of {target}" if target else f"Table {first.data[:12]}",
         message=next((record.message for record in records if record.message), ""),
         metric=str(first.scores.get("metric", "score")),
-        rows=tuple(FitRow(_method(record), _score_text(record), duration(record.seconds)) for record in ordered),
+        rows=tuple(
+            FitRow(_method(record), _score_text(record), duration(record.seconds), _loss_text(record))
+            for record in ordered
+        ),
         figures=tuple(figure for record in records for figure in record.figures),
         created=last.created,
         versions=tuple(last.versions.items()),
@@ -74,6 +78,11 @@ def _method(record: FitRecord) -> str:
 def _score(record: FitRecord) -> float:
     mean = record.scores.get("mean")
     return -math.inf if mean is None or math.isnan(mean) else mean
+
+
+def _loss_text(record: FitRecord) -> str:
+    loss = record.scores.get("log_loss")
+    return "" if loss is None else f"{loss:.4f}"
 
 
 def _score_text(record: FitRecord) -> str:

@@ -25,6 +25,7 @@ from firstlight.rfm._solvers.solution import (
     KernelSolution,
     NotPositiveDefinite,
 )
+from firstlight.rfm._tabarena import tabarena_model
 from firstlight.rfm._tables.compare import Comparison, compare, read_table
 from firstlight.rfm._updates import UPDATES, normalized, updated
 
@@ -59,5 +60,6 @@ __all__ = [
     "normalized",
     "read_table",
     "recursive_feature_machine",
+    "tabarena_model",
     "updated",
 ]

@@ -1,17 +1,32 @@
 """`RFMClassifier`, the recursive feature machine for classification."""
 
-from typing import Any
+import inspect
+import warnings
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.linalg import helmert
-from scipy.optimize import minimize_scalar
 from scipy.special import softmax
 from sklearn.base import ClassifierMixin
+from sklearn.utils import column_or_1d, compute_sample_weight
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
+from firstlight.rfm._calibration import reliability, temperature
 from firstlight.rfm._documentation import documented
 from firstlight.rfm._estimator import BaseRFM
+from firstlight.rfm._labels import Labels
 from firstlight.rfm._solvers.solution import mean_squares
+
+
+def _with_class_weight(init: Any) -> inspect.Signature:
+    signature = inspect.signature(init)
+    added = inspect.Parameter("class_weight", inspect.Parameter.KEYWORD_ONLY, default=None)
+    return signature.replace(parameters=[*signature.parameters.values(), added])
+
+
+def _one_column(estimator: Any) -> bool:
+    return not getattr(estimator, "_several", False)
 
 
 @documented
@@ -23,12 +38,17 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
     update of the metric M and the number of updates.
 
     {parameters}
+    class_weight : dict, list of dict, "balanced" or None, default=None
+        Weights of the classes, as a dict from label to weight (a list of dicts for several columns of labels).
+        "balanced" gives all classes the same total weight.
 
     {attributes}
     classes_ : ndarray of shape (n_classes,)
-        The class labels, sorted.
+        The class labels, sorted; a list of arrays for several columns of labels.
     temperature_ : float
-        Factor of the scores in `predict_proba`; it minimises the log loss of held-out rows.
+        Factor of the scores in `predict_proba`, fitted to held-out rows and shrunk; one for each column of labels.
+    calibration_ : DataFrame
+        Groups of held-out rows with similar probabilities: mean probability, observed share, number of rows.
 
     Examples
     --------
@@ -39,80 +59,134 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
     (True, np.int64(0))
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "RFMClassifier":
-        """Fit to rows X (n, d) and labels y (n,); `sample_weight` (n,) weights the rows."""
+    _parameter_constraints: ClassVar[dict] = BaseRFM._parameter_constraints | {
+        "class_weight": [dict, list, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(self, *, class_weight=None, **parameters):
+        super().__init__(**parameters)
+        self.class_weight = class_weight
+
+    # scikit-learn reads the parameters from the signature, which is that of the base class and one more.
+    __init__.__signature__ = _with_class_weight(BaseRFM.__init__)  # type: ignore[attr-defined]
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "RFMClassifier":
+        """Fit to rows X (n, d) and labels y.
+
+        **Arguments:**
+
+        - `X`: rows (n, d); gaps, text, categories, dates and durations are encoded.
+        - `y`: labels (n,), or (n, m) for several columns of labels, which share one metric M.
+        - `sample_weight`: weights of the rows (n,).
+        - `groups`: groups of the rows (n,); rows of one group are held out together.
+        """
         self._validate_params()
-        X, y = self._check_X(X, y, multi_output=True)
-        if np.ndim(y) == 2 and np.shape(y)[1] > 1:
-            raise ValueError(
-                f"y must be one column of labels, got shape {np.shape(y)}; for several, "
-                "MultiOutputClassifier(RFMClassifier()) of sklearn.multioutput fits one classifier to each"
+        X, y, weights = self._encoded(X, y, sample_weight, multi_output=True)
+        columns = _columns(y)
+        for column in columns:
+            check_classification_targets(column)
+        if self.class_weight is not None:
+            weights = weights * compute_sample_weight(
+                self.class_weight, columns[0] if len(columns) == 1 else np.asarray(y)
             )
-        y = _column(y)
-        check_classification_targets(y)
-        weights = self._check_weights(X, sample_weight)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        indicators = np.eye(len(self.classes_))[codes.ravel()]
-        self._prior = np.average(indicators, axis=0, weights=weights)
-        fitted = self._fit(X, (indicators - self._prior) @ self._basis, weights, loo=True)
-        self.temperature_ = 1.0 if fitted.judged is None else self._temperature(*fitted.judged)
+        made = [Labels.of(column, weights) for column in columns]
+        self._labels = tuple(labels for labels, _ in made)
+        self._several = len(made) > 1
+        for labels in self._labels:
+            _check_classes(labels)
+        self.classes_ = [labels.classes for labels in self._labels] if self._several else self._labels[0].classes
+        Y = np.hstack([targets for _, targets in made])
+        fitted, _ = self._fit(X, Y, weights, loo=True, labels=None if self._several else columns[0], groups=groups)
+        self._calibrate(fitted.judged)
         return self
 
+    @available_if(_one_column)
     def decision_function(self, X: Any) -> np.ndarray:
-        """Return scores (n, classes); for two classes (n,), positive for the second class."""
-        scores = self._class_scores(self._scores(X))
-        return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+        """Return scores (n, classes); for two classes (n,), positive for the second class.
 
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities (n, classes), calibrated by one temperature on held-out rows."""
-        scores = self._class_scores(self._scores(X))
-        return softmax(self.temperature_ * scores, axis=1)
+        It exists for one column of labels only, as scikit-learn's conventions have no form for several.
+        """
+        (scores,) = self._class_scores(X)
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def predict_proba(self, X: Any) -> Any:
+        """Return probabilities (n, classes), calibrated by one temperature; a list for several columns of labels."""
+        scores = self._class_scores(X)
+        parts = [
+            softmax(factor * part, axis=1)
+            for part, factor in zip(scores, np.atleast_1d(self.temperature_), strict=True)
+        ]
+        return parts if self._several else parts[0]
 
     def predict(self, X: Any) -> np.ndarray:
-        """Return the most probable label of every row (n,)."""
-        scores = self._class_scores(self._scores(X))
-        return self.classes_[scores.argmax(axis=1)]
+        """Return the most probable label of every row (n,), or (n, m) for several columns of labels."""
+        scores = self._class_scores(X)
+        parts = [labels.classes[part.argmax(axis=1)] for labels, part in zip(self._labels, scores, strict=True)]
+        return np.stack(parts, axis=1) if self._several else parts[0]
 
-    @property
-    def _basis(self) -> np.ndarray:
-        """Matrix (classes, classes − 1) with orthonormal columns that sum to 0, like differences of indicators.
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy; for several columns of labels, the share of rows with all labels right."""
+        right = np.asarray(self.predict(X) == np.asarray(y).reshape(len(y), *([-1] if self._several else [])))
+        right = right.all(axis=1) if self._several else right
+        return float(np.average(right, weights=sample_weight))
 
-        It saves one output and changes neither distances nor FACT nor AGOP. With a single class, a column of zeros
-        keeps the shapes.
-        """
-        count = len(self.classes_)
-        return helmert(count).T if count > 1 else np.zeros((1, 1))
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
     def _target_rows(self, y: Any) -> np.ndarray:
-        return (np.eye(len(self.classes_))[np.searchsorted(self.classes_, _column(y))] - self._prior) @ self._basis
+        """Return the targets of labels among those of the fit."""
+        return np.hstack([labels.rows(column) for labels, column in zip(self._labels, _columns(y), strict=True)])
 
-    def _class_scores(self, F: np.ndarray) -> np.ndarray:
-        return F @ self._basis.T + self._prior
+    def _parts(self, F: np.ndarray) -> list[np.ndarray]:
+        """Return the scores of each column of labels for outputs F."""
+        ends = np.cumsum([labels.width for labels in self._labels])
+        return [labels.scores(part) for labels, part in zip(self._labels, np.split(F, ends[:-1], axis=1), strict=True)]
 
-    def _temperature(self, predicted: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> float:
-        """Return the factor that minimises the log loss of held-out rows."""
-        scores, share = self._class_scores(predicted.astype(np.float64)), self._class_scores(Y.astype(np.float64))
-        if len(self.classes_) == 1 or not np.isfinite(scores).all():
-            return 1.0
+    def _class_scores(self, X: Any) -> list[np.ndarray]:
+        scores = self._scores(X)
+        return self._parts(scores)
 
-        scores -= scores.max(axis=1, keepdims=True)
-        mass = weights / weights.sum(dtype=np.float64)
-        right = float(mass @ (share * scores).sum(axis=1))
+    def _calibrate(self, judged: Any) -> None:
+        import pandas as pd
 
-        def loss(log_factor: float) -> float:
-            factor = np.exp(log_factor)
-            return float(mass @ np.log(np.exp(factor * scores).sum(axis=1)) - factor * right)
-
-        return float(np.exp(minimize_scalar(loss, bounds=(-3.0, 6.0), method="bounded").x))  # type: ignore[union-attr]
+        factors, tables = [], []
+        for i in range(len(self._labels)):
+            if judged is None:
+                factors.append(1.0)
+                continue
+            predicted, Y, weights = judged
+            scores, shares = self._parts(predicted)[i], self._parts(Y)[i]
+            factors.append(temperature(scores, shares, weights))
+            if np.isfinite(scores).all():
+                tables.append(pd.DataFrame(reliability(softmax(factors[-1] * scores, axis=1), shares, weights)))
+        self.temperature_ = np.array(factors) if self._several else factors[0]
+        columns = ["predicted", "observed", "rows"]
+        self.calibration_ = (
+            pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns, dtype=float)
+        )
 
     def _quality(self, predicted: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> tuple[float, float]:
-        """Return the accuracy, and the squared error by which machines are compared."""
-        scores, share = self._class_scores(predicted.astype(np.float64)), self._class_scores(Y.astype(np.float64))
-        right = np.take_along_axis(share, scores.argmax(axis=1)[:, None], axis=1).ravel()
-        return float(np.average(right, weights=weights)), mean_squares(predicted, Y, weights)
+        """Return the accuracy (its mean over columns of labels), and the squared error by which machines compare."""
+        right = [
+            np.take_along_axis(shares, scores.argmax(axis=1)[:, None], axis=1).ravel()
+            for scores, shares in zip(self._parts(predicted), self._parts(Y), strict=True)
+        ]
+        return float(np.average(np.mean(right, axis=0), weights=weights)), mean_squares(predicted, Y, weights)
 
 
-def _column(y: Any) -> np.ndarray:
-    from sklearn.utils import column_or_1d
+def _columns(y: Any) -> list[np.ndarray]:
+    """Return the columns of labels."""
+    if np.ndim(y) == 2 and np.shape(y)[1] > 1:
+        return [np.asarray(y)[:, j] for j in range(np.shape(y)[1])]
+    return [column_or_1d(y, warn=True)]
 
-    return column_or_1d(y, warn=True)
+
+def _check_classes(labels: Labels) -> None:
+    if len(labels.classes) == 1:
+        warnings.warn(
+            f"y has one class only, {labels.classes[0]!r}, which is then always predicted; give rows of another class",
+            UserWarning,
+            stacklevel=3,
+        )

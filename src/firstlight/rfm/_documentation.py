@@ -56,17 +56,26 @@ n_jobs : int or None, default=None
 verbose : bool or "auto", default="auto"
     Whether to show the expected time and memory and a progress bar if there are more rows than `exact_rows`. "auto"
     shows them in a terminal.
+categorical_features : array-like of bool, int or str, "from_dtype" or None, default="from_dtype"
+    Columns that are categories, besides columns of text and of pandas' category type: a mask, positions or names.
+    None refuses text.
+cv : int, splitter, iterable or None, default=None
+    Folds of `early_stopping="folds"`: a number of folds, a scikit-learn splitter, or pairs of training and held-out
+    rows. None is the folds described there, or with `groups` four folds of whole groups.
 """.strip()
 
 ATTRIBUTES = """
 Attributes
 ----------
-feature_matrix_ : ndarray of shape (n_features_in_, n_features_in_)
-    The learned metric M, in the scaled columns.
+feature_matrix_ : ndarray of shape (n_encoded, n_encoded)
+    The learned metric M, in the encoded and scaled columns. A number without gaps is one encoded column.
+encoded_names_ : list of str
+    The names of the encoded columns, such as "colour = red".
 feature_importances_ : ndarray of shape (n_features_in_,)
-    The diagonal of M divided by its sum.
-feature_directions_ : ndarray of shape (n_features_in_, n_features_in_)
-    The eigenvectors of M as rows, most important first.
+    The diagonal of M, added up over the encoded columns of each column of X, divided by its sum. If `n_iter_` is 0, no
+    feature learning helped and they say nothing.
+feature_directions_ : ndarray of shape (n_encoded, n_features_in_)
+    The eigenvectors of M as rows, most important first, folded to the columns of X.
 history_ : DataFrame
     One row per machine tried: update, normalize, kernel, bandwidth, columns ("all", or "linked" to the target),
     iteration, score, error, judged (the number of rows behind the score), ridge, alignment, change, condition, chosen.

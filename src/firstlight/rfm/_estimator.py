@@ -8,16 +8,20 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from firstlight import _canonical as canonical
 from firstlight.rfm import _figures as figures
+from firstlight.rfm._encoding.encoding import Encoding
+from firstlight.rfm._encoding.tables import declared, encoded_room, read
 from firstlight.rfm._fitting import Fitted, Settings, fit
+from firstlight.rfm._folds import codes_of, merged, splits
 from firstlight.rfm._machine import Rule
 from firstlight.rfm._solvers.exact import predict
 from firstlight.rfm._solvers.kernels import KERNELS, RANGES, Gaussian, Kernel, Laplace, in_range, median_bandwidth
 from firstlight.rfm._solvers.solution import IllConditionedWarning
 from firstlight.rfm._solvers.threads import threads
+from firstlight.rfm._state import plain, restored
 from firstlight.rfm._tables.table import Scaling, distinct
 from firstlight.rfm._updates import UPDATES, Normalize, Update
 
@@ -30,14 +34,6 @@ _NORMALIZED: dict[Update, tuple[Normalize | None, ...]] = {
 
 WIDE = 3.0
 """The larger of the two bandwidths that "auto" tries, in median distances."""
-
-_ADVICE = {
-    "Input X contains NaN": "fill gaps first, as in make_pipeline(SimpleImputer(), {name}())",
-    "could not convert string": (
-        "encode categories first, as in make_pipeline(make_column_transformer((OneHotEncoder(handle_unknown='ignore'), "
-        "make_column_selector(dtype_exclude='number')), remainder='passthrough'), {name}())"
-    ),
-}
 
 
 class BaseRFM(BaseEstimator):
@@ -61,6 +57,8 @@ class BaseRFM(BaseEstimator):
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
         "verbose": ["boolean", StrOptions({"auto"})],
+        "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
+        "cv": ["cv_object"],
     }
 
     def __init__(
@@ -83,6 +81,8 @@ class BaseRFM(BaseEstimator):
         random_state=None,
         n_jobs=None,
         verbose="auto",
+        categorical_features="from_dtype",
+        cv=None,
     ):
         self.update = update
         self.kernel = kernel
@@ -101,26 +101,39 @@ class BaseRFM(BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
+        self.categorical_features = categorical_features
+        self.cv = cv
 
     @property
     def feature_importances_(self) -> np.ndarray:
-        """The diagonal of M divided by its sum, in the scaled columns."""
+        """The share of each column in the trace of M, in the scaled columns; encoded columns are added up.
+
+        If no feature learning helped (`n_iter_` is 0), M is the identity and they say nothing;
+        `sklearn.inspection.permutation_importance` measures what each column adds.
+        """
         check_is_fitted(self)
-        diagonal = np.maximum(self.feature_matrix_.diagonal(), 0)
-        return diagonal / diagonal.sum()
+        shares = self._encoding.fold(np.maximum(self.feature_matrix_.diagonal(), 0) * self._variances)
+        return shares / (shares.sum() or 1.0)
 
     @property
     def feature_directions_(self) -> np.ndarray:
         """The eigenvectors of M as rows, most important first; the first large entry is positive.
 
-        Eigenvectors whose eigenvalues agree to the precision of the fit form the canonical basis of their space.
+        Eigenvectors whose eigenvalues agree to the precision of the fit form the canonical basis of their space. The
+        entries of a column that is encoded as several are folded to their length, which has no sign.
         """
         check_is_fitted(self)
         precise = max(canonical.TOLERANCE, 256 * float(np.finfo(self.precision_).eps))
-        return canonical.eigh(-self.feature_matrix_, precise)[1].T
+        return self._encoding.fold_directions(canonical.eigh(-self.feature_matrix_, precise)[1].T)
+
+    @property
+    def encoded_names_(self) -> list[str]:
+        """The names of the encoded columns, which are the rows of `feature_matrix_`."""
+        check_is_fitted(self)
+        return self._encoding.names(figures.names(self))
 
     def plot(self, what: str = "importances"):
-        """Draw "importances", "matrix", "directions" or "history" as a Matplotlib figure."""
+        """Draw "importances", "matrix", "directions", "history" or "calibration" as a Matplotlib figure."""
         from firstlight import plots
 
         return plots.draw(self.figure_data(what))
@@ -139,34 +152,62 @@ class BaseRFM(BaseEstimator):
         check_is_fitted(self)
         return save(self, path)
 
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
+        return tags
+
+    def __getstate__(self):
+        state: Any = super().__getstate__()
+        return plain(state)
+
+    def __setstate__(self, state):
+        super().__setstate__(restored(state))
+
     def _html_repr(self) -> str:
         shown = super()._html_repr()
         return shown + figures.summary_html(self) if hasattr(self, "feature_matrix_") else shown
 
-    def _check_X(self, X: Any, *y: Any, **more: Any) -> Any:
-        try:
-            return validate_data(self, X, *y, dtype=np.float64, **more)
-        except ValueError as error:
-            advice = next((words for sign, words in _ADVICE.items() if sign in str(error)), "")
-            if not advice:
-                raise
-            raise ValueError(f"{error}\n{advice.format(name=type(self).__name__)}") from None
+    def _encoded(self, X: Any, y: Any, sample_weight: Any, **more: Any) -> tuple[np.ndarray, Any, np.ndarray]:
+        """Return the encoded table of a fit, its targets and weights; stores the encoding."""
+        mask = declared(self.categorical_features, X)
+        table, y = read(self, X, y, reset=True, numeric=None if mask is None else False, **more)
+        weights = self._check_weights(table, sample_weight)
+        if isinstance(table, np.ndarray):
+            self._encoding = Encoding.of_numbers(table, weights)
+        else:
+            self._encoding = Encoding.of_frame(table, weights, mask)
+        encoded_room(len(table), len(self._encoding.owners))
+        self._encoding.warn(figures.names(self))
+        return self._encoding.apply(table), y, weights
 
-    def _check_weights(self, X: np.ndarray, sample_weight: Any) -> np.ndarray:
+    def _check_weights(self, X: Any, sample_weight: Any) -> np.ndarray:
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         if not weights.any():  # scikit-learn itself refuses this only from 1.9 on
             raise ValueError("sample_weight must contain at least one non-zero number, got only zeros")
         return weights
 
-    def _fit(self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, *, loo: bool) -> Fitted:
-        """Fit f to centred and scaled targets Y (n, c); `loo` asks for leave-one-out predictions."""
-        X, Y, weights = distinct(X, Y, weights)
+    def _fit(
+        self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, *, loo: bool, labels: Any = None, groups: Any = None
+    ) -> tuple[Fitted, np.ndarray]:
+        """Fit f to centred and scaled targets Y (n, c); return the machine and the merged row of each row.
+
+        `loo` asks for leave-one-out predictions; `labels` (n,) and `groups` (n,) are what `cv` splits by.
+        """
+        folds = splits(self.cv, X, labels, groups)
+        X, Y, weights, place = distinct(X, Y, weights, codes_of(folds, len(X)))
         # K + ridge·diag(1/w) depends only on ridge/w: with mean weight 1, the same ridges are tried at any scale.
         self._mass = float(weights.mean())
         weights = weights / self._mass
         radial = self._kernel_types()[0].radial
         self._scaling = Scaling.of(X, weights, shift=bool(self.scale or radial), spread=bool(self.scale))
+        self._scaling = self._encoding.rescaled(self._scaling)
         Z = self._scaling.apply(X)
+        self._variances = self._encoding.variances(Z, weights)
         peak = float(np.abs(Z).max())
         if peak != 0 and not in_range(peak, np.dtype(np.float64)):
             raise ValueError(
@@ -174,9 +215,10 @@ class BaseRFM(BaseEstimator):
                 "leave scale=True, or divide X by a number of that size"
             )
         kernels = self._kernels(Z, weights)
-        fitted = fit(Z, Y, weights, kernels[0], replace(self._settings(loo), kernels=kernels), self._quality)
+        settings = replace(self._settings(loo), kernels=kernels, splits=merged(folds, place))
+        fitted = fit(Z, Y, weights, kernels[0], settings, self._quality)
         self._store(fitted)
-        return fitted
+        return fitted, place
 
     def _settings(self, loo: bool) -> Settings:
         params: Any = self
@@ -275,7 +317,8 @@ class BaseRFM(BaseEstimator):
         self.condition_, self.captured_ = system.condition(ridge), system.captured
 
     def _scaled_rows(self, X: Any) -> np.ndarray:
-        return self._scaling.apply(self._check_X(X, reset=False))
+        table, _ = read(self, X, reset=False, numeric=self._encoding.takes_array(X))
+        return self._scaling.apply(self._encoding.apply(table))
 
     def _target_rows(self, y: Any) -> np.ndarray:
         raise NotImplementedError

@@ -28,14 +28,14 @@ def importances(estimator: Any) -> FigureData:
         {"share of the diagonal of M": shares[order]},
         x="column",
         y="importance",
-        title="Which columns matter",
+        title="Which columns matter" if estimator.n_iter_ else "No feature learning helped: M is the identity",
         caption=_summary(estimator),
     )
 
 
 def matrix(estimator: Any) -> FigureData:
     """Show M for at most twenty columns; a large off-diagonal entry joins two columns in one feature."""
-    M, labels = estimator.feature_matrix_, names(estimator)
+    M, labels = estimator._encoding.fold_matrix(estimator.feature_matrix_), names(estimator)
     chosen = np.arange(len(M)) if len(M) <= _SHOWN else np.sort(canonical.descending(M.diagonal())[:_SHOWN])
     words = [labels[i] for i in chosen]
     return figure.heatmap(
@@ -68,18 +68,58 @@ def directions(estimator: Any) -> FigureData:
 
 
 def history(estimator: Any) -> FigureData:
-    """Show the score over iterations, one curve for each rule tried."""
+    """Show the score over iterations, one panel for each rule tried, so that equal curves do not hide each other."""
     table = estimator.history_
     zero, rest = table[table["iteration"] == 0], table[table["iteration"] > 0]
-    series = []
+    plain = float(zero["score"].iloc[0]) if len(zero) else float("nan")
+    marks = {"plain kernel": plain} if np.isfinite(plain) else None
+    parts = []
     for (update, how), run in rest.groupby(["update", "normalize"], dropna=False):
         label = f"{update}, {how} normalised" if isinstance(how, str) else str(update)
         joined = [*zero.to_dict("records"), *run.to_dict("records")]
-        series.append(figure.Series(label, [row["iteration"] for row in joined], [row["score"] for row in joined]))
-    if not series:
-        series = [figure.Series("plain kernel", zero["iteration"].to_numpy(), zero["score"].to_numpy(), style="points")]
+        line = figure.Series("score", [row["iteration"] for row in joined], [row["score"] for row in joined])
+        dots = [
+            figure.Series("chosen", [row["iteration"]], [row["score"]], style="points")
+            for row in joined
+            if row["chosen"]
+        ]
+        parts.append(
+            figure.curves([line, *dots], x="iteration", y="score on held-out rows", title=label, horizontal=marks)
+        )
+    if not parts:
+        lone = figure.Series("plain kernel", zero["iteration"].to_numpy(), zero["score"].to_numpy(), style="points")
+        return figure.curves(
+            [lone],
+            x="iteration",
+            y="score on held-out rows",
+            title="Score over iterations",
+            caption=_summary(estimator),
+        )
+    return figure.panels(parts, title="Score over iterations", caption=_summary(estimator))
+
+
+def calibration(estimator: Any) -> FigureData:
+    """Show how often a class was right among held-out rows with similar probabilities."""
+    table = getattr(estimator, "calibration_", None)
+    if table is None or not len(table):
+        raise ValueError("a calibration figure needs a classifier that was fitted with held-out rows; got another fit")
+    table = table.sort_values("predicted")
+    predicted, observed = table["predicted"].to_numpy(), table["observed"].to_numpy()
+    # Two standard errors of a share, with one success and one failure more, so that no band has width 0.
+    count = table["rows"].to_numpy() + 2
+    share = (observed * table["rows"].to_numpy() + 1) / count
+    error = 2 * np.sqrt(share * (1 - share) / count)
+    measured = figure.Series(
+        "held-out rows", predicted, observed, np.minimum(share - error, observed), np.maximum(share + error, observed)
+    )
+    ideal = figure.Series("calibrated", [0.0, 1.0], [0.0, 1.0], style="dashed")
     return figure.curves(
-        series, x="iteration", y="score on held-out rows", title="Score over iterations", caption=_summary(estimator)
+        [measured, ideal],
+        x="predicted probability",
+        y="observed share",
+        title="Calibration of the probabilities",
+        caption=f"temperature {', '.join(f'{t:.3g}' for t in np.atleast_1d(estimator.temperature_))}; "
+        "the band is two standard errors",
     )
 
 
@@ -88,6 +128,7 @@ FIGURES: dict[str, Callable[[Any], FigureData]] = {
     "matrix": matrix,
     "directions": directions,
     "history": history,
+    "calibration": calibration,
 }
 """The figures of `estimator.plot`."""
 

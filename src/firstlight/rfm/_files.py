@@ -11,14 +11,17 @@ from firstlight._files import write_atomically
 from firstlight.records._layout import parse_form, read_tensors, reading
 from firstlight.records._shorten import shorten
 from firstlight.rfm._classifier import RFMClassifier
-from firstlight.rfm._form import Header, Words, check, labels
+from firstlight.rfm._form import Header, Words, check, classes_of, encoding
+from firstlight.rfm._intervals import Residuals
+from firstlight.rfm._labels import Labels
 from firstlight.rfm._regressor import RFMRegressor
 from firstlight.rfm._solvers.kernels import KERNELS
 from firstlight.rfm._solvers.leaves import Leaves
+from firstlight.rfm._state import rows_of
 from firstlight.rfm._tables.table import Scaling
 
 _KEY = "firstlight.rfm"
-_SCHEMA = 2
+_SCHEMA = 3
 _ESTIMATORS = {"RFMClassifier": RFMClassifier, "RFMRegressor": RFMRegressor}
 _WORDS = tuple(Words.model_fields)
 _NUMBERS = {"feature_matrix_", "_centres", "_beta"}
@@ -36,22 +39,47 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> Path:
     params = {name: value.item() if isinstance(value, np.generic) else value for name, value in params.items()}
     if not isinstance(params["random_state"], int | None):
         params["random_state"] = None
+    if not isinstance(params["cv"], int | None):
+        # A splitter or a list of rows matters only for a fit.
+        params["cv"] = None
+    if not isinstance(params["categorical_features"], str | None):
+        params["categorical_features"] = np.asarray(params["categorical_features"]).tolist()
+    weights = params.get("class_weight")
+    if not isinstance(weights, str | None):
+        params["class_weight"] = None
     arrays = {name: getattr(estimator, name) for name in _NUMBERS}
     arrays |= {"shift": estimator._scaling.shift, "spread": estimator._scaling.spread}
+    arrays["variances"] = estimator._variances
     arrays |= estimator._leaves.arrays() if estimator._leaves else {}
     head: dict[str, Any] = {"schema": _SCHEMA, "estimator": type(estimator).__name__, "kernel": kernel}
     head |= {"params": params, "words": {name: getattr(estimator, name) for name in _WORDS}}
     head["history"] = json.loads(estimator.history_.to_json(orient="records", double_precision=15))
+    if not isinstance(weights, str | None):
+        head["class_weight"] = [_pairs(part) for part in ([weights] if isinstance(weights, dict) else weights)]
     head["names"] = [str(name) for name in getattr(estimator, "feature_names_in_", [])]
+    head["columns"] = rows_of(estimator._encoding)
     if isinstance(estimator, RFMClassifier):
-        head |= {"classes": _spelled(estimator.classes_), "classes_dtype": estimator.classes_.dtype.str}
-        head["temperature"] = estimator.temperature_
-        arrays["prior"] = estimator._prior
+        head |= {"labels": _labels(estimator), "calibration": estimator.calibration_.to_dict("records")}
+        arrays["prior"] = np.concatenate([labels.prior for labels in estimator._labels])
     else:
         head["one_dimensional"] = bool(estimator._one_dimensional)
         arrays |= {"target_shift": estimator._targets.shift, "target_spread": estimator._targets.spread}
+        arrays |= {"residuals": estimator._residuals.sizes, "levels": estimator._residuals.levels}
     content = pack({name: np.ascontiguousarray(a) for name, a in arrays.items()}, {_KEY: json.dumps(head)})
     return write_atomically(path, content)
+
+
+def _labels(estimator: RFMClassifier) -> list[dict[str, Any]]:
+    factors = np.atleast_1d(estimator.temperature_).tolist()
+    return [
+        {"classes": _spelled(labels.classes), "dtype": labels.classes.dtype.str, "temperature": factor}
+        for labels, factor in zip(estimator._labels, factors, strict=True)
+    ]
+
+
+def _pairs(weights: dict[Any, Any]) -> list[dict[str, Any]]:
+    labels = _spelled(np.array(list(weights)))
+    return [{"label": label, "weight": float(weight)} for label, weight in zip(labels, weights.values(), strict=True)]
 
 
 def _spelled(classes: np.ndarray) -> list[Any]:
@@ -105,13 +133,32 @@ def _restored(head: Header, arrays: dict[str, np.ndarray]) -> RFMClassifier | RF
     numbers = ["bandwidth", "score", "error", "ridge", "alignment", "change", "condition"]
     estimator.history_ = history.astype(dict.fromkeys(numbers, float))
     estimator._scaling = Scaling(arrays["shift"], arrays["spread"])
-    estimator.n_features_in_ = len(arrays["shift"])
+    estimator._encoding, estimator._variances = encoding(head), arrays["variances"]
+    estimator.n_features_in_ = len(head.columns)
     if head.names:
         estimator.feature_names_in_ = np.array(head.names, dtype=object)
     if isinstance(estimator, RFMClassifier):
-        estimator.classes_ = labels(head)
-        estimator.temperature_, estimator._prior = head.temperature or 1.0, arrays["prior"]
+        _restore_labels(estimator, head, arrays["prior"])
     else:
         estimator._one_dimensional = head.one_dimensional
         estimator._targets = Scaling(arrays["target_shift"], arrays["target_spread"])
+        estimator._residuals = Residuals(arrays["residuals"], arrays["levels"])
     return estimator
+
+
+def _restore_labels(estimator: RFMClassifier, head: Header, prior: np.ndarray) -> None:
+    import pandas as pd
+
+    forms = head.labels or []
+    classes = [classes_of(form) for form in forms]
+    priors = np.split(prior, np.cumsum([len(part) for part in classes])[:-1])
+    estimator._labels = tuple(Labels(*pair) for pair in zip(classes, priors, strict=True))
+    estimator._several = len(classes) > 1
+    estimator.classes_ = classes if estimator._several else classes[0]
+    factors = [form.temperature for form in forms]
+    estimator.temperature_ = np.array(factors) if estimator._several else factors[0]
+    rows = [row.model_dump() for row in head.calibration or []]
+    estimator.calibration_ = pd.DataFrame(rows, columns=["predicted", "observed", "rows"], dtype=float)
+    if head.class_weight is not None:
+        weights = [{entry.label: entry.weight for entry in part} for part in head.class_weight]
+        estimator.class_weight = weights if estimator._several else weights[0]

@@ -59,7 +59,8 @@ class Settings:
 
     `ridge` None means the ridge of least error. `kernels` replace the first kernel in the last machine if they have a
     smaller error. `follows` tells whether the bandwidths are multiples of the median distance between rows, so that
-    they change with the columns used.
+    they change with the columns used. `splits` are pairs of training and held-out rows that replace the folds of
+    `early_stopping="folds"`.
     """
 
     rules: tuple[Rule, ...]
@@ -76,6 +77,7 @@ class Settings:
     kernels: tuple[Kernel, ...] = ()
     follows: bool = False
     verbose: bool | Literal["auto"] = False
+    splits: tuple[tuple[np.ndarray, np.ndarray], ...] | None = None
 
     @property
     def decided(self) -> bool:
@@ -321,6 +323,8 @@ def _splits(Z, Y, settings: Settings, rng: np.random.Generator) -> list[tuple[np
         count = min(max(1, round(settings.early_stopping * rows)), rows - 1)
         held, train = np.sort(order[:count]), np.sort(order[count:])
     # Without an update no metric has seen the held-out rows, so leave-one-out is unbiased and folds are not needed.
+    if settings.early_stopping == "folds" and settings.splits:
+        return [(_thinned(train, rng), _thinned(held, rng, HELD_ROWS)) for train, held in settings.splits]
     if settings.early_stopping == "folds" and settings.rules and settings.iterations and rows >= 2 * FOLDS:
         fold = systematic_folds(Z, Y, FOLDS)
         needed = min(FOLDS, -(-ENOUGH_ROWS * FOLDS // rows))

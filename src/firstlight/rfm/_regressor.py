@@ -4,9 +4,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
 
 from firstlight.rfm._documentation import documented
 from firstlight.rfm._estimator import BaseRFM
+from firstlight.rfm._intervals import Residuals
 from firstlight.rfm._solvers.solution import mean_squares
 from firstlight.rfm._tables.table import Scaling
 
@@ -30,11 +32,18 @@ class RFMRegressor(RegressorMixin, BaseRFM):
     [1, 3]
     """
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> "RFMRegressor":
-        """Fit to rows X (n, d) and targets y (n,) or (n, m); `sample_weight` (n,) weights the rows."""
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> "RFMRegressor":
+        """Fit to rows X (n, d) and targets y.
+
+        **Arguments:**
+
+        - `X`: rows (n, d); gaps, text, categories, dates and durations are encoded.
+        - `y`: targets (n,), or (n, m) for several.
+        - `sample_weight`: weights of the rows (n,).
+        - `groups`: groups of the rows (n,); rows of one group are held out together.
+        """
         self._validate_params()
-        X, y = self._check_X(X, y, multi_output=True, y_numeric=True)
-        weights = self._check_weights(X, sample_weight)
+        X, y, weights = self._encoded(X, y, sample_weight, multi_output=True, y_numeric=True)
         try:
             Y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)
         except ValueError as error:
@@ -43,18 +52,34 @@ class RFMRegressor(RegressorMixin, BaseRFM):
         self._one_dimensional = np.ndim(y) == 1
         Y = self._targets.apply(Y)
         self._variance = mean_squares(np.zeros_like(Y), Y, weights)
-        self._fit(X, Y, weights, loo=False)
+        fitted, place = self._fit(X, Y, weights, loo=False, groups=groups)
+        self._residuals = Residuals.of(fitted, self.kernel_, Y, weights, place)
         return self
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
+        """Return intervals (n, 2) that hold a new target with this probability; (n, m, 2) if y had two dimensions.
+
+        The half-width is a quantile of the exact leave-one-out residuals (conformal prediction), stretched by the
+        ratio of the held-out to the leave-one-out error, because M has seen the rows that are left out. It is the same
+        for all rows. The coverage is an average over new rows from the same source as the training rows.
+
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.standard_normal((300, 2))
+        >>> model = RFMRegressor(iterations=1).fit(X[:200], X[:200, 0] + rng.standard_normal(200))
+        >>> low, high = model.predict_interval(X[200:], 0.8).T
+        >>> bool((low < model.predict(X[200:])).all())
+        True
+        """
+        check_is_fitted(self)
+        half = self._residuals.half_width(coverage) * self._targets.spread
+        centre = self._targets_of(self._scores(X))
+        intervals = np.stack([centre - half, centre + half], axis=-1)
+        return intervals[:, 0] if self._one_dimensional else intervals
 
     def predict(self, X: Any) -> np.ndarray:
         """Return predictions (n,), or (n, m) if y had two dimensions."""
         values = self._targets_of(self._scores(X))
         return values.ravel() if self._one_dimensional else values
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.target_tags.multi_output = True
-        return tags
 
     def _target_rows(self, y: Any) -> np.ndarray:
         values = np.asarray(y, dtype=np.float64)

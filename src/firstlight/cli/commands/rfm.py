@@ -10,7 +10,6 @@ from firstlight.cli import _exits as exits
 from firstlight.cli import _signals as signals
 from firstlight.cli._terminal import screen
 from firstlight.cli.commands._options import JsonOption, StoreOption, WaitOption, store_path
-from firstlight.records._shorten import shorten
 
 if TYPE_CHECKING:
     from firstlight.rfm import Comparison
@@ -36,8 +35,8 @@ def fit(
     model: Annotated[
         Path | None,
         Parameter(
-            help="Where the model goes [default: beside TABLE, as .rfm.safetensors for numbers without gaps, which "
-            "rfm.load reads and nothing executes; else as .rfm.joblib, the whole pipeline, pickled]."
+            help="Where the model goes [default: beside TABLE, as .rfm.safetensors, which rfm.load reads and nothing "
+            "executes; .joblib pickles it]."
         ),
     ] = None,
     store: StoreOption = None,
@@ -54,7 +53,7 @@ def fit(
 
     page, store_file = report or table.with_suffix(".rfm.html"), store_path(store)
     frame = read_table(table)
-    model_file = _model_file(table, model, _prepared(frame, target))
+    model_file = _model_file(table, model)
     signals.resumes(lambda: "a fit keeps nothing before it ends; the same command starts it again")
     count = 3 * folds + 1
     with Bar("fits") as bar:
@@ -79,21 +78,12 @@ def fit(
     return exits.OK
 
 
-def _model_file(table: Path, given: Path | None, prepared: list[str]) -> Path:
-    """Return where the model goes; a safetensors file cannot hold the preparation of columns."""
-    path = given or table.with_suffix(".rfm.joblib" if prepared else ".rfm.safetensors")
+def _model_file(table: Path, given: Path | None) -> Path:
+    """Return where the model goes."""
+    path = given or table.with_suffix(".rfm.safetensors")
     if path.suffix not in (".joblib", ".safetensors"):
         raise exits.UserError(f"--model: a .joblib or .safetensors file, got {path.name}")
-    if path.suffix == ".safetensors" and prepared:
-        names = shorten(", ".join(prepared))
-        raise exits.UserError(f"--model: a .safetensors file cannot hold what fills and encodes {names}; use .joblib")
     return path
-
-
-def _prepared(frame: Any, target: str) -> list[str]:
-    """Return the columns that the pipeline fills or encodes before the estimator sees them."""
-    columns = frame.drop(columns=[target], errors="ignore")
-    return [str(name) for name in columns if columns[name].dtype.kind not in "fiub" or columns[name].isna().any()]
 
 
 def _write_model(comparison: "Comparison", path: Path) -> None:
@@ -107,19 +97,34 @@ def _write_model(comparison: "Comparison", path: Path) -> None:
     from firstlight._files import write_atomically
 
     buffer = io.BytesIO()
-    joblib.dump(comparison.pipeline, buffer)
+    joblib.dump(comparison.model, buffer)
     write_atomically(path, buffer.getvalue())
 
 
 def _print_comparison(comparison: "Comparison") -> None:
     from firstlight import _canonical as canonical
 
-    rows = [(name, f"{mean:.4f} ± {dev:.4f}", f"{seconds:.2f} s") for name, mean, dev, seconds in comparison.table()]
+    classify = comparison.task == "classification"
+    rows = [
+        (
+            name,
+            f"{mean:.4f} ± {deviation:.4f}",
+            *([f"{comparison.records[name].scores['log_loss']:.4f}"] if classify else []),
+            f"{seconds:.2f} s",
+        )
+        for name, mean, deviation, seconds in comparison.table()
+    ]
     screen.say(f"{comparison.task} of {comparison.target}: {comparison.rows} rows, {comparison.columns} columns")
-    screen.print_table(("method", f"{comparison.metric} (held-out folds)", "one fit"), rows)
+    head = ("method", f"{comparison.metric} (held-out folds)", *(["log loss"] if classify else []), "one fit")
+    screen.print_table(head, rows)
+    for name, reason in comparison.suspects.items():
+        screen.say(f"check column {name}: it {reason}")
     model: Any = comparison.model
+    if not model.n_iter_:
+        screen.say("RFM on all rows: no feature learning helped; plain kernel ridge regression was as good")
+        return
     names = getattr(model, "feature_names_in_", [f"x{i}" for i in range(model.n_features_in_)])
     shares = model.feature_importances_
     top = ", ".join(f"{names[i]} {shares[i]:.0%}" for i in canonical.descending(shares)[:5])
-    how = f"{model.update_} after {model.n_iter_} iterations" if model.n_iter_ else "no feature learning helped"
+    how = f"{model.update_} after {model.n_iter_} iterations"
     screen.say(f"RFM on all rows: {how}; columns that matter most: {top}")

@@ -18,8 +18,12 @@ from firstlight.records import FigureData, FitRecord, figure
 from firstlight.rfm._classifier import RFMClassifier
 from firstlight.rfm._regressor import RFMRegressor
 from firstlight.rfm._solvers.threads import ONE_THREAD_ROWS
+from firstlight.rfm._tables.suspects import suspects
 
 Task = Literal["auto", "classification", "regression"]
+
+_ISO = r"\d{4}([-/])\d{2}\1\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
+_OFFSET = r":\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2})$"
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,8 @@ class Comparison:
     - `columns`: number of other columns.
     - `metric`: "accuracy" or "R²".
     - `records`: one record per method.
-    - `pipeline`: the preparation of the columns, followed by the fitted RFM.
+    - `model`: the RFM fitted to all rows; it encodes gaps, categories and dates itself.
+    - `suspects`: columns that may give the target away or only number the rows, with the reason.
     """
 
     task: str
@@ -43,15 +48,11 @@ class Comparison:
     columns: int
     metric: str
     records: dict[str, FitRecord]
-    pipeline: Any
-
-    @property
-    def model(self) -> RFMClassifier | RFMRegressor:
-        """The fitted estimator at the end of the pipeline."""
-        return self.pipeline[-1]
+    model: RFMClassifier | RFMRegressor
+    suspects: dict[str, str]
 
     def figure_data(self) -> tuple[FigureData, ...]:
-        """Return the scores of the methods, then the importances, matrix, directions and history of the RFM."""
+        """Return the scores of the methods, then the figures of the RFM; calibration for labels only."""
         rows = self.table()
         scores = figure.bars(
             [name for name, *_ in rows],
@@ -61,7 +62,9 @@ class Comparison:
             y=f"{self.metric} of held-out rows",
             title="Cross-validation",
         )
-        parts = ("importances", "matrix", "directions", "history")
+        parts = ["importances", "matrix", "directions", "history"]
+        if self.task == "classification" and len(self.model.calibration_):  # type: ignore[union-attr]
+            parts.append("calibration")
         return (scores, *(self.model.figure_data(part) for part in parts))
 
     def table(self) -> list[tuple[str, float, float, float]]:
@@ -77,7 +80,8 @@ def read_table(path: str | os.PathLike[str]) -> Any:
     """Read a CSV, TSV or Parquet file as a data frame; text files may be compressed by gzip.
 
     The separator is the comma, semicolon or tab that is most frequent in the first line outside quotes. With
-    semicolons, numbers may have a decimal comma: a column of "1,3" and "2" is numeric.
+    semicolons, numbers may have a decimal comma: a column of "1,3" and "2" is numeric. A column in which all cells are
+    ISO dates (2024-03-01, 2024/03/01, 2024-03-01T12:30:00Z) is read as dates; with an offset or Z, in UTC.
     """
     import pandas as pd
 
@@ -93,13 +97,31 @@ def read_table(path: str | os.PathLike[str]) -> Any:
     with gzip.open(path, "rt", encoding="utf-8-sig") if packed else path.open(encoding="utf-8-sig") as file:
         first = file.readline()
     separator = "\t" if kind == ".tsv" else max(",;\t", key=re.sub('"[^"]*"', "", first).count)
-    frame = pd.read_csv(path, sep=separator, encoding="utf-8-sig")
+    frame = _dated(pd.read_csv(path, sep=separator, encoding="utf-8-sig"))
     if separator != ";":
         return frame
-    text = frame.select_dtypes(exclude="number").columns
+    text = frame.select_dtypes(exclude=["number", "datetime", "datetimetz"]).columns
     numbers = pd.read_csv(path, sep=separator, decimal=",", encoding="utf-8-sig")[text].select_dtypes("number")
     for name in numbers:
         frame[name] = numbers[name].to_numpy()
+    return frame
+
+
+def _dated(frame: Any) -> Any:
+    """Parse the columns of ISO dates."""
+    import pandas as pd
+
+    for name in frame.select_dtypes(exclude="number").columns:
+        cells = frame[name].dropna()
+        if not len(cells) or not all(isinstance(cell, str) for cell in cells.head(100)):
+            continue
+        if not cells.str.fullmatch(_ISO).all():
+            continue
+        zoned = bool(cells.str.contains(_OFFSET, regex=True).any())
+        try:
+            frame[name] = pd.to_datetime(frame[name].str.replace("/", "-"), format="ISO8601", utc=zoned)
+        except ValueError:  # such as 2024-02-31, which is no date
+            continue
     return frame
 
 
@@ -115,9 +137,8 @@ def compare(
 ) -> Comparison:
     """Cross-validate the three methods on the same folds, then fit RFM to all rows.
 
-    Dates and durations become days. For the kernel methods, other non-numeric columns are one-hot encoded and missing
-    values are filled by the median; boosting takes categories and missing values directly. Rows without a target are
-    dropped.
+    All methods take gaps and categories as they are; for boosting, dates and durations become days. Rows without a
+    target are dropped.
 
     **Arguments:**
 
@@ -137,6 +158,7 @@ def compare(
     ('regression', 'R²', ['RFM', 'gradient boosting', 'kernel ridge'])
     """
     from sklearn.model_selection import KFold, StratifiedKFold
+    from sklearn.pipeline import Pipeline
 
     X, y, decided = _split_off(frame, target, task)
     smallest = int(y.value_counts().min()) if decided == "classification" else len(y)
@@ -148,37 +170,54 @@ def compare(
     methods = _methods(X, decided, update, seed)
     digest = _digest(frame)
     metric = "accuracy" if decided == "classification" else "R²"
+    doubtful = suspects(X, y, decided)
     records = {}
     for i, (name, method) in enumerate(methods.items()):
 
         def report(fold: int, done=i, name=name) -> None:
             progress((done + fold / folds) / (len(methods) + 1), f"{name}, fold {fold + 1} of {folds}")
 
-        scores, seconds = _cross_validated(method, X, y, splits, report)
+        scores, losses, seconds = _cross_validated(method, X, y, splits, report)
         values = {"mean": float(np.mean(scores)), "deviation": float(np.std(scores)), "folds": scores, "metric": metric}
+        if losses:
+            values["log_loss"] = float(np.mean(losses))
         params = {"task": decided, "target": target, "folds": folds, "seed": seed, "method": name}
         if name == "RFM" and update != "auto":
             params["update"] = update
         records[name] = FitRecord(
-            estimator=type(method[-1]).__name__,
+            estimator=type(method[-1] if isinstance(method, Pipeline) else method).__name__,
             params=params,
             data=digest,
             scores=values,
             seconds=float(np.mean(seconds)),
-            message=f"{len(X)} rows, {X.shape[1]} columns, {folds} folds.",
+            message=" ".join([f"{len(X)} rows, {X.shape[1]} columns, {folds} folds.", *_sentences(doubtful)]),
         )
     progress(len(methods) / (len(methods) + 1), "RFM on all rows")
-    pipeline: Any = methods["RFM"].fit(X, y)
-    comparison = Comparison(decided, target, len(X), X.shape[1], metric, records, pipeline)
+    comparison = Comparison(decided, target, len(X), X.shape[1], metric, records, methods["RFM"].fit(X, y), doubtful)
     drawn = records["RFM"].model_copy(update={"figures": comparison.figure_data()})
     return replace(comparison, records={**records, "RFM": drawn})
 
 
-def _cross_validated(method: Any, X: Any, y: Any, splits: list, report: Callable[[int], None]) -> tuple[list, list]:
-    from sklearn.base import clone
+def _sentences(doubtful: dict[str, str]) -> list[str]:
+    return [f"Column {name} {reason}{'' if reason.endswith('?') else '.'}" for name, reason in doubtful.items()]
+
+
+def _log_loss(fitted: Any, X: Any, y: Any) -> float:
+    """Return −mean log p of the true classes; a class that the training rows lack has the smallest p."""
+    probabilities = fitted.predict_proba(X)
+    place = {label: k for k, label in enumerate(fitted.classes_)}
+    right = np.array([probabilities[i, place[label]] if label in place else 0.0 for i, label in enumerate(y)])
+    return float(-np.log(np.maximum(right, np.finfo(float).eps)).mean())
+
+
+def _cross_validated(
+    method: Any, X: Any, y: Any, splits: list, report: Callable[[int], None]
+) -> tuple[list, list, list]:
+    """Return the scores of the folds, their log losses (none for a regression), and the seconds of the fits."""
+    from sklearn.base import clone, is_classifier
     from threadpoolctl import threadpool_limits
 
-    scores, seconds = [], []
+    scores, losses, seconds = [], [], []
     # On a small table the threads of boosting and BLAS cost more than they save.
     with threadpool_limits(1 if len(X) <= ONE_THREAD_ROWS else None):
         for fold, (train, test) in enumerate(splits):
@@ -188,7 +227,9 @@ def _cross_validated(method: Any, X: Any, y: Any, splits: list, report: Callable
             fitted = fitted.fit(X.iloc[train], y.iloc[train])
             seconds.append(time.perf_counter() - start)
             scores.append(float(fitted.score(X.iloc[test], y.iloc[test])))
-    return scores, seconds
+            if is_classifier(method):
+                losses.append(_log_loss(fitted, X.iloc[test], y.iloc[test]))
+    return scores, losses, seconds
 
 
 def _split_off(frame: Any, target: str, task: str) -> tuple[Any, Any, str]:
@@ -248,26 +289,20 @@ def plain_columns(frame: Any) -> Any:
 def _methods(X: Any, task: str, update: str, seed: int) -> dict[str, Any]:
     from sklearn.compose import make_column_transformer
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
-    from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, OrdinalEncoder
+    from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
 
     X, plain = plain_columns(X), FunctionTransformer(plain_columns)
     classify = task == "classification"
     words = [name for name in X.columns if X[name].dtype.kind not in "fiub"]
-    numbers = [name for name in X.columns if name not in words]
-    one_hot = OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=50, sparse_output=False)
-    numeric = make_column_transformer(
-        (SimpleImputer(strategy="median"), numbers), (one_hot, words), verbose_feature_names_out=False
-    ).set_output(transform="pandas")
     codes = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=np.nan, max_categories=200)
     coded = make_column_transformer((codes, words), remainder="passthrough", verbose_feature_names_out=False)
     kernel: Any = RFMClassifier if classify else RFMRegressor
     boosted: Any = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
     boosting = boosted(categorical_features=list(range(len(words))) or None, random_state=seed)
     return {
-        "RFM": make_pipeline(plain, numeric, kernel(update=update, random_state=seed)),
-        "kernel ridge": make_pipeline(plain, numeric, kernel(update=None, random_state=seed)),
+        "RFM": kernel(update=update, random_state=seed),
+        "kernel ridge": kernel(update=None, random_state=seed),
         "gradient boosting": make_pipeline(plain, coded, boosting),
     }
 

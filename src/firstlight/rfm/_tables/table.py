@@ -43,29 +43,33 @@ class Scaling:
 
 
 def distinct(
-    X: Rows, Y: Float[np.ndarray, "n c"], weights: Float[np.ndarray, " n"]
-) -> tuple[Float[np.ndarray, "m d"], Float[np.ndarray, "m c"], Float[np.ndarray, " m"]]:
+    X: Rows, Y: Float[np.ndarray, "n c"], weights: Float[np.ndarray, " n"], groups: np.ndarray | None = None
+) -> tuple[Float[np.ndarray, "m d"], Float[np.ndarray, "m c"], Float[np.ndarray, " m"], np.ndarray]:
     r"""Drop rows without weight and merge equal rows: add their weights and average their targets.
 
     The squared loss changes by a constant only, Σ w_i|y_i − f|² = (Σw_i)|ȳ − f|² + const. Leaving out a merged row
-    leaves out all its copies.
+    leaves out all its copies. Rows of different `groups` (n,) are not merged. The last result is the merged row of
+    each row, −1 for a row without weight.
 
-    >>> X, Y, w = distinct(np.array([[1.0], [0.0], [1.0]]), np.array([[0.0], [5.0], [1.0]]), np.ones(3))
-    >>> X.ravel(), Y.ravel(), w
-    (array([1., 0.]), array([0.5, 5. ]), array([2., 1.]))
+    >>> X, Y, w, place = distinct(np.array([[1.0], [0.0], [1.0]]), np.array([[0.0], [5.0], [1.0]]), np.ones(3))
+    >>> X.ravel(), Y.ravel(), w, place
+    (array([1., 0.]), array([0.5, 5. ]), array([2., 1.]), array([0, 1, 0]))
     """
     # A row with 1e-20 of the largest weight changes nothing in double precision.
     heavy = weights > 1e-20 * weights.max()
+    places = np.where(heavy, np.cumsum(heavy) - 1, -1)
     # Adding zero makes −0 equal to 0, byte by byte.
     X, Y, weights = np.ascontiguousarray(X[heavy] + 0.0), Y[heavy], weights[heavy]
-    keys = X.view(np.dtype((np.void, X.dtype.itemsize * X.shape[1]))).ravel()
+    whole = X if groups is None else np.column_stack([X, groups[heavy].astype(X.dtype)])
+    keys = whole.view(np.dtype((np.void, whole.dtype.itemsize * whole.shape[1]))).ravel()
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     if len(first) == len(X):
-        return X, Y, weights
+        return X, Y, weights, places
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))
     place = rank[inverse.ravel()]
     mass = np.bincount(place, weights)
     sums = np.stack([np.bincount(place, weights * column) for column in Y.T], axis=1)
-    return X[first[order]], sums / mass[:, None], mass
+    places[heavy] = place
+    return X[first[order]], sums / mass[:, None], mass, places

@@ -1,0 +1,1 @@
+"""Encoding of gaps, categories and dates as numbers, in front of the numeric estimators."""
