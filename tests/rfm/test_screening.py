@@ -58,15 +58,15 @@ def test_products_are_tested_pair_by_pair(table):
 
 def test_noise_is_rarely_linked_and_signal_nearly_always():
     """Twenty draws: 10 % of chosen columns may be false; a binomial with that rate exceeds 8 of 20 once in 10⁴."""
-    false, found = 0, 0
+    false, hits = 0, 0
     for seed in range(20):
         Z = np.random.default_rng(seed).standard_normal((200, 60))
         noise = np.random.default_rng(100 + seed).standard_normal((200, 1))
         false += len(linked(Z, noise, np.ones(200))) > 0
         chosen = linked(Z, np.sin(3 * Z[:, 7:8]) + 2 * Z[:, 9:10] + 0.3 * noise, np.ones(200))
-        found += 9 in chosen
+        hits += 9 in chosen
     assert false <= 8
-    assert found == 20
+    assert hits == 20
 
 
 def test_constant_columns_and_targets_are_not_linked():

@@ -24,12 +24,12 @@ def test_the_span_of_the_rows_gives_the_same_machines(wide, rule, kernel):
     pairs = zip(
         iterate(whole, rule, 2, fixed(1e-2)), iterate(thin, rule, 2, fixed(1e-2), trace=seen.trace), strict=True
     )
-    for one, other in pairs:
-        expected, found = whole.predict(one.solution, new), thin.predict(other.solution, seen.apply(new))
+    for full, reduced in pairs:
+        expected, predicted = whole.predict(full.solution, new), thin.predict(reduced.solution, seen.apply(new))
         # Roots of singular matrices lose half of the digits; ridge 1e-2 amplifies them by K's norm over it.
         tolerance = rounding(1.0) ** 0.5 * 1e2
-        np.testing.assert_allclose(found, expected, atol=tolerance)
-        np.testing.assert_allclose(seen.embed(other.M, other.iteration > 0), one.M, atol=tolerance)
+        np.testing.assert_allclose(predicted, expected, atol=tolerance)
+        np.testing.assert_allclose(seen.embed(reduced.M, reduced.iteration > 0), full.M, atol=tolerance)
 
 
 def test_distances_to_new_rows_are_exact_before_the_first_update(wide):

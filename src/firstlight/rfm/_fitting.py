@@ -199,9 +199,9 @@ def _selected(table, splits, kernel: Kernel, settings: Settings, quality) -> tup
         final = best_runs(runs)
         steps += [step for place, run in enumerate(runs) if place not in final for step in run[1:]]
         rules = [rule for place, rule in enumerate(settings.rules) if place in final]
-        found = {(step.rule, step.iterate.iteration, 0): step.ridge for run in runs for step in run}
+        known = {(step.rule, step.iterate.iteration, 0): step.ridge for run in runs for step in run}
         others = [_trial(table, split, columns, kernel, settings, quality) for split in splits[1:]]
-        trials += [replace(trial, known=found) for trial in others]
+        trials += [replace(trial, known=known) for trial in others]
         others = [trial.race(rules, settings.iterations, finalists=None, **options) for trial in trials[1:]]
         runs = pooled([[runs[place] for place in final], *others], quality)
     plan, best = choose(runs, last=last)
@@ -219,8 +219,8 @@ def _refits(step: Step, trials: Sequence[Trial], quality) -> list[Step]:
     """Return the step with the other kernels, judged by all folds."""
     peers = step.peers or (step,)
     folds = [trials[0].refit(peers[0])]
-    found = {(other.rule, other.iterate.iteration, other.choice): other.ridge for other in folds[0]}
-    folds += [replace(trial, known=found).refit(peer) for trial, peer in zip(trials[1:], peers[1:], strict=True)]
+    known = {(other.rule, other.iterate.iteration, other.choice): other.ridge for other in folds[0]}
+    folds += [replace(trial, known=known).refit(peer) for trial, peer in zip(trials[1:], peers[1:], strict=True)]
     return [together(same, quality) for same in zip(*folds, strict=True)]
 
 
