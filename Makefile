@@ -11,7 +11,7 @@ JOBS   ?= 2
 # pip itself and what builds the package are pinned too.
 PIP    := PIP_BUILD_CONSTRAINT=$(PINS) $(BIN)/python -m pip install --quiet $(if $(PINS),-c $(PINS))
 
-.PHONY: demo lab test pytest test-oldest test-portable test-integrations test-slurm test-browser lint format evidence bench soak mutate dist constraints clean
+.PHONY: demo lab test pytest test-oldest test-portable test-integrations test-slurm test-browser lint format evidence bench soak mutate docs notebooks dist constraints clean
 
 demo: $(VENV)/.base
 	$(BIN)/firstlight demo
@@ -75,6 +75,15 @@ soak: $(VENV)/.test $(VENV)/.browser
 mutate: $(VENV)/.mutate
 	$(BIN)/python -m tools.mutate --jobs $(JOBS) $(if $(COUNT),--count $(COUNT))
 
+# The documentation in build/site, which opens without a server; it fails on a warning, a broken link, or anything loaded
+# from outside. Examples run again only if they have changed; make docs FRESH=1 runs all of them.
+docs: $(VENV)/.docs
+	$(BIN)/python -m tools.docs $(if $(FRESH),--fresh)
+
+# the notebooks of the gallery, each in a kernel of its own
+notebooks: docs
+	$(BIN)/python -m tools.docs --notebooks
+
 # Wheel and source archive, the wheel installed into an empty environment and tried.
 dist: $(VENV)/.test
 	rm -rf dist
@@ -128,9 +137,13 @@ $(VENV)/.bench: $(VENV)/.python pyproject.toml $(PINS)
 	$(PIP) -e '.[test,bench]'
 	@touch $@ $(VENV)/.base $(VENV)/.test
 
+$(VENV)/.docs: $(VENV)/.python pyproject.toml $(PINS)
+	$(PIP) -e '.[test,docs]'
+	@touch $@ $(VENV)/.base $(VENV)/.lab $(VENV)/.test
+
 $(VENV)/.mutate: $(VENV)/.python pyproject.toml $(PINS)
 	$(PIP) -e '.[test,mutate]'
 	@touch $@ $(VENV)/.base $(VENV)/.test
 
 clean:
-	rm -rf .venv .venv-latest .venv-oldest .portable .mutate dist .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-latest .venv-oldest .portable .mutate build docs/reference docs/gallery dist .pytest_cache .ruff_cache .hypothesis

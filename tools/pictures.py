@@ -52,7 +52,8 @@ def phase() -> dict[str, Any]:
         boundaries.append(forecast.boundary / forecast.pairs)
     theory = [figure.Series("boundary forecast by Li₂", ORDERS, boundaries)]
     axes = {"x": "order of the group", "y": "share of pairs in training", "value": "share of seeds"}
-    _write("phase-orders", figure.phase(ORDERS, FRACTIONS, rates, **axes, title="Which runs generalise?", theory=theory))
+    drawn = figure.phase(ORDERS, FRACTIONS, rates, **axes, title="Which runs generalise?", theory=theory)
+    _write("phase-orders", drawn)
     return {"runs": len(ORDERS) * len(FRACTIONS) * SEEDS, "rates": rates.round(3).tolist()}
 
 

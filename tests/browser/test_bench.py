@@ -126,6 +126,30 @@ def test_wrong_numbers_are_named_beside_their_fields(lab, page, tables):
     assert page.js("return document.querySelectorAll('#f-target i').length") == 0  # names are text
 
 
+def test_two_tabs_do_not_disturb_each_other(lab, page, tables):
+    open_bench(lab, page)
+    choose(page, "colours.csv")
+    page.until("document.body.dataset.columns", 120)
+    page.set("target", "a")
+    page.set("folds", "3")
+    first = page.driver.current_window_handle
+    page.driver.switch_to.new_window("window")
+    try:
+        open_bench(lab, page)
+        other = page.driver.current_window_handle
+        page.driver.switch_to.window(first)
+        page.click("#fit")
+        page.until("document.body.dataset.fit", 300)
+        page.driver.switch_to.window(other)
+        page.until("document.body.dataset.connection === 'open'", 60)
+        time.sleep(1)  # what must not happen cannot be waited for
+        assert page.text("#fit-state") == "not run"
+        assert not page.js("return document.body.dataset.fit")
+        page.driver.close()
+    finally:
+        page.driver.switch_to.window(first)
+
+
 def test_a_saved_probe_is_opened_layer_by_layer(lab, page, tables):
     open_bench(lab, page)
     page.click("[aria-label='Open the probe weights.safetensors']")

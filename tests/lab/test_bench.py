@@ -126,6 +126,18 @@ def test_a_large_file_is_refused_with_the_limit(bench, monkeypatch):
     assert "at most 100" in answer.json()["problems"]["file"]
 
 
+def test_a_packed_file_that_grows_too_large_is_refused(bench, folder, monkeypatch):
+    import gzip
+
+    from firstlight.lab import _fitting
+
+    (folder / "zeros.csv.gz").write_bytes(gzip.compress(b"a,b\n" + b"0,1\n" * 1000))
+    assert bench.get("/api/bench/columns", params={"file": id_of(bench, "zeros.csv.gz")}).status_code == 422
+    monkeypatch.setattr(_fitting, "LARGEST_UNPACKED", 1000)
+    answer = bench.get("/api/bench/columns", params={"file": id_of(bench, "zeros.csv.gz")}).json()
+    assert "more than 1,000 bytes" in answer["problems"]["file"]
+
+
 def test_a_file_that_disappeared_is_named(bench, folder):
     id = id_of(bench, "own.csv")
     (folder / "own.csv").unlink()

@@ -71,7 +71,12 @@ def test_the_encoding_is_that_of_scikit_learn_and_of_the_definition(table):
     np.testing.assert_array_equal(encoded["size is missing"], frame["size"].isna())
     np.testing.assert_array_equal(encoded["wait"], frame["wait"].dt.total_seconds() / 86400)
     np.testing.assert_allclose(encoded["day"], frame["day"].to_numpy().astype("M8[s]").astype(float) / 86400)
-    assert [name for name in encoded if name.startswith("day cos")] == ["day cos week", "day cos day"]
+    assert [name for name in encoded if name.startswith("day cos")] == [
+        "day cos week",
+        "day cos 2 week",
+        "day cos day",
+        "day cos 2 day",
+    ]
     # Equal weekdays have equal phases: 1 January 2024 and 8 January 2024 are Mondays.
     np.testing.assert_allclose(encoded.loc[0, "day sin week"], encoded.loc[14, "day sin week"], atol=1e-9)
     assert encoding.owners.tolist() == [

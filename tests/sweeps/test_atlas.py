@@ -234,3 +234,14 @@ def test_a_record_comes_back_from_json():
     assert PhaseRecord.from_json(diagram.to_json()) == diagram
     assert not any(math.isnan(cell.low) for cell in diagram.cells)
     assert RunSpec().seed == 0
+
+
+def test_the_example_of_the_guide_plans_its_sweep_and_draws_it():
+    import runpy
+    from pathlib import Path
+
+    sweep = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "phase_diagram.py"))["sweep"]
+    (diagram,) = draw_all(points_of_sweep(sweep, None), title=sweep.name)
+    assert sum(cell.missing for cell in diagram.cells) == 72
+    assert (diagram.x.spacing, diagram.y.spacing) == ("named", "linear")
+    assert unpack_series(diagram.figures[0], "theory")

@@ -18,7 +18,7 @@ from firstlight.lab._state import Lab, body_of, lab_of
 from firstlight.records import STAIRCASE, FitRecord, ProbeRecord, StoreError, sha256
 
 TASKS = {"auto": "decide from the target", "classification": "classification", "regression": "regression"}
-_DEFAULTS = {"file": "", "target": "", "task": "auto", "folds": "5", "seed": "0"}
+_DEFAULTS = {"file": "", "target": "", "task": "auto", "folds": "5", "seed": "0", "fit": "", "probe": "", "job": ""}
 _LISTED = 12
 _SETTING = ("target", "task", "folds", "seed")
 
@@ -26,8 +26,7 @@ _SETTING = ("target", "task", "folds", "seed")
 async def room(request: Request) -> Response:
     """Answer with the page; its address holds the whole setting and what is shown."""
     lab, given = lab_of(request), request.query_params
-    names = (*_DEFAULTS, "fit", "probe")
-    form = {**_DEFAULTS, "fit": "", "probe": "", **{name: str(given[name])[:400] for name in names if name in given}}
+    form = _DEFAULTS | {name: str(given[name])[:400] for name in _DEFAULTS if name in given}
     folder = lab.folder.path.name or str(lab.folder.path) if lab.folder else ""
     text = page("lab/bench.html", "/bench", lab.token, form=form, tasks=TASKS, folder=folder, largest=LARGEST_FILE)
     return HTMLResponse(text)

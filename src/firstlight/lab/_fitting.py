@@ -1,5 +1,6 @@
 """Tables and probe files in workers: the desk reads columns, the trainer compares estimators."""
 
+import gzip
 import os
 import time
 import traceback
@@ -12,6 +13,9 @@ from firstlight.lab._worker import Channel, Control
 
 MOST_ROWS, MOST_COLUMNS = 20_000, 500
 """The largest table that the bench fits; `firstlight rfm fit` has no such limit."""
+
+LARGEST_UNPACKED = 200_000_000
+"""Bytes of a compressed table after unpacking."""
 
 _LABELS = 50
 
@@ -54,6 +58,7 @@ def read_frame(given: Mapping[str, Any]) -> Any:
         # The file may have been replaced by a link since the server looked.
         if not Path(os.path.realpath(path)).is_relative_to(root):
             raise Unreadable(f"{path.name} is not in the folder any more; choose another file")
+        _require_unpacked_size(path)
         frame = read_table(path)
     except FileNotFoundError:
         raise Unreadable(f"{path.name} is not in the folder any more; choose another file") from None
@@ -71,6 +76,18 @@ def read_frame(given: Mapping[str, Any]) -> Any:
     if rows < 4 or width < 2:
         raise Unreadable(f"{path.name} needs at least 4 rows and 2 columns; it has {rows} and {width}")
     return frame
+
+
+def _require_unpacked_size(path: Path) -> None:
+    """Raise `Unreadable` if a compressed file grows too large; a small file can hold gigabytes of zeros."""
+    if path.suffix.lower() != ".gz":
+        return
+    size = 0
+    with gzip.open(path) as file:
+        while part := file.read(2**20):
+            size += len(part)
+            if size > LARGEST_UNPACKED:
+                raise Unreadable(f"{path.name} has more than {LARGEST_UNPACKED:,} bytes when it is unpacked")
 
 
 def _described(name: str, column: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ import hashlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from firstlight.lab._form import FormError
@@ -15,6 +16,8 @@ TABLES = (".csv", ".tsv", ".parquet", ".csv.gz", ".tsv.gz")
 PROBES = (".safetensors",)
 
 _MOST_FILES, _DEPTH = 500, 3
+_MOST_ENTRIES = 20_000
+"""Entries that are looked at, so that a whole home folder does not take long."""
 
 
 @dataclass(frozen=True)
@@ -55,9 +58,9 @@ class Folder:
 
     def files(self) -> list[File]:
         """Return the files in the order of their names; links that lead out of the folder are left out."""
-        files = []
-        for path in self._walk(self.path, _DEPTH):
-            file = self._file(path)
+        files: list[File] = []
+        for path in islice(self._walk(self.path, _DEPTH), _MOST_ENTRIES):
+            file = self._file(path) if path.name.lower().endswith((*TABLES, *PROBES)) else None
             if file is not None:
                 files.append(file)
             if len(files) >= _MOST_FILES:
@@ -92,7 +95,7 @@ class Folder:
             if entry.is_dir(follow_symlinks=False):
                 if depth:
                     yield from self._walk(Path(entry.path), depth - 1)
-            elif entry.name.lower().endswith((*TABLES, *PROBES)):
+            else:
                 yield Path(entry.path)
 
     def _file(self, path: Path) -> File | None:

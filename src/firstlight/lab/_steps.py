@@ -116,6 +116,8 @@ def run_staircase(message: Mapping[str, Any], channel: Channel, control: Control
         run = case.flow(case.times, watcher.saved)
         record = case.record(run, time.monotonic() - start)
     except _Stopped:
+        # The page has the points so far; the queue need not carry them.
+        channel.send({"event": "notes", "notes": {"curve": None}})
         end = {"event": "end", "state": "stopped", "message": "stopped; the flow begins again when it is run again"}
         channel.send(end)
         return

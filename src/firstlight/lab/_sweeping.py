@@ -1,5 +1,6 @@
 """Train the points of a sweep in a worker, batch by batch; the recorder writes them as soon as a batch has ended."""
 
+import contextlib
 import shutil
 import traceback
 from collections.abc import Mapping, Sequence
@@ -41,6 +42,8 @@ def train_points(message: Mapping[str, Any], channel: Channel, control: Control)
             points, arrays = pack_runs(records)
             channel.send({"event": "points", "points": points, "done": done, "total": total}, arrays)
             shutil.rmtree(folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                folder.parent.rmdir()
             failed = failed or next((record.message for record in records if record.status == "failed"), "")
     except KeyboardInterrupt:
         words = f"{done} of {total} points are in the store; Resume trains the rest"

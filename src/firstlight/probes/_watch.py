@@ -155,9 +155,7 @@ class Watch:
             )
             for layer in self.last.layers
         ]
-        return figure.curves(
-            series, x="step", y=f"{measure}: alignment with the feature matrix", title=f"{measure} during training"
-        )
+        return figure.curves(series, x="step", y=f"alignment with {measure}", title=f"{measure} during training")
 
     def state_dict(self) -> dict[str, Any]:
         """Return the watch's state: steps, budgets, the start, averages and results, as tensors, numbers and text."""

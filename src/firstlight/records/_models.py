@@ -9,7 +9,17 @@ from firstlight.records._numbers import Count, Flag, Positive, Whole
 
 
 class TwoLayerModel(Frozen):
-    """ŷ = σ(xW)V. `init` draws W and V; `scale` multiplies both."""
+    """ŷ = σ(xW)V. `init` draws W and V; `scale` multiplies both.
+
+    **Attributes:**
+
+    - `kind`: the kind of network.
+    - `width`: number K of hidden units.
+    - `activation`: the function σ: `quadratic`, `relu`, `silu`, `tanh`, …
+    - `init`: distribution of the initial weights: uniform or normal with variance by fan-in, or standard normal.
+    - `scale`: multiplier of all initial weights.
+    - `bias`: whether hidden units and outputs have biases.
+    """
 
     kind: Literal["two_layer"] = "two_layer"
     width: Count = 2048
@@ -20,7 +30,18 @@ class TwoLayerModel(Frozen):
 
 
 class DeepModel(Frozen):
-    """A deep perceptron; with `residual`, hidden layers of equal width compute x ← σ(x + xL)."""
+    """A deep perceptron; with `residual`, hidden layers of equal width compute x ← σ(x + xL).
+
+    **Attributes:**
+
+    - `kind`: the kind of network.
+    - `widths`: hidden units of each layer.
+    - `activation`: the function σ of every hidden layer.
+    - `init`: distribution of the initial weights: uniform or normal with variance by fan-in, or standard normal.
+    - `scale`: multiplier of all initial weights.
+    - `residual`: add a layer's input to its output where the widths are equal.
+    - `bias`: whether layers have biases.
+    """
 
     kind: Literal["deep"] = "deep"
     widths: Annotated[tuple[Count, ...], Field(min_length=1)] = (512, 512)
@@ -34,8 +55,15 @@ class DeepModel(Frozen):
 class TransformerModel(Frozen):
     """One layer of softmax attention and an MLP, read out at the last position; the defaults are those of Nanda et al.
 
-    `width` is that of the residual stream, `mlp` the number of hidden units (0 for attention alone), `bias` gives the
-    hidden units biases. `scale` multiplies every drawn weight.
+    **Attributes:**
+
+    - `kind`: the kind of network.
+    - `width`: width of the residual stream, a multiple of `heads`.
+    - `heads`: attention heads.
+    - `mlp`: hidden units; 0 for attention alone.
+    - `activation`: the function of the hidden units.
+    - `scale`: multiplier of all initial weights.
+    - `bias`: whether hidden units have biases.
     """
 
     kind: Literal["transformer"] = "transformer"
@@ -59,7 +87,19 @@ class TransformerModel(Frozen):
 class EmbeddingModel(Frozen):
     """A perceptron with one hidden layer on the sum or the concatenation of learned embeddings.
 
-    `tied` gives all factors one embedding; the sum of tied embeddings does not see the order of the factors.
+    The sum of tied embeddings does not see the order of the factors.
+
+    **Attributes:**
+
+    - `kind`: the kind of network.
+    - `width`: hidden units.
+    - `embedding`: width of an embedding.
+    - `combine`: whether embeddings are added or concatenated.
+    - `tied`: give all factors one embedding.
+    - `activation`: the function of the hidden units.
+    - `init`: distribution of the initial weights: uniform or normal with variance by fan-in, or standard normal.
+    - `scale`: multiplier of all initial weights.
+    - `bias`: whether hidden units have biases.
     """
 
     kind: Literal["embedding"] = "embedding"

@@ -98,5 +98,8 @@ class PhaseRecord(Record):
     machine: dict[str, str | int] = Field(default_factory=machine_facts)
     figures: Figures = ()
 
+    def _words(self) -> str:
+        return f"{self.title}: {self.x.label} × {self.y.label}, {len(self.cells)} cells"
+
     def _hashed(self, **replaced):
         return super()._hashed(figures=figure_digests(self.figures), **replaced)

@@ -23,8 +23,13 @@ LEARNED = 0.99
 class Loss(Frozen):
     """ℓ = factor · reduce_i ‖P(o_i − y_i)‖² or cross-entropy, with every convention named.
 
-    `projection` removes the mean over samples (Li₂'s P₁⊥), the mean over outputs (Li₂'s released code, CoGO) or
-    nothing. `reduction` is over samples; outputs are always summed.
+    **Attributes:**
+
+    - `kind`: squared error, or cross-entropy of the softmax of the outputs.
+    - `projection`: what P removes: the mean over samples (Li₂'s P₁⊥), the mean over outputs (Li₂'s released code, CoGO)
+      or nothing.
+    - `reduction`: mean or sum over samples; outputs are always summed.
+    - `factor`: multiplier of the loss, such as ½.
     """
 
     kind: Literal["mse", "cross_entropy"] = "mse"
@@ -34,7 +39,14 @@ class Loss(Frozen):
 
 
 class Schedule(Frozen):
-    """Multiplier of the learning rate over steps: linear warm-up, then `shape` down to `final`."""
+    """Multiplier of the learning rate over steps: linear warm-up, then `shape` down to `final`.
+
+    **Attributes:**
+
+    - `shape`: the course after the warm-up.
+    - `warmup`: steps over which the multiplier rises from 0 to 1.
+    - `final`: the multiplier at the last step (linear, cosine).
+    """
 
     shape: Literal["constant", "cosine", "linear"] = "constant"
     warmup: Annotated[Whole, Field(ge=0)] = 0
@@ -105,7 +117,13 @@ class Optimizer(Frozen):
 
 
 class Recording(Frozen):
-    """The recorded steps: every `every` steps, or `points` log-spaced steps, both with first and last step."""
+    """The recorded steps: every `every` steps, or `points` log-spaced steps, both with first and last step.
+
+    **Attributes:**
+
+    - `every`: steps between two recorded rows.
+    - `points`: number of recorded rows, spaced evenly on a log axis; replaces `every`.
+    """
 
     every: Count | None = 10
     points: Count | None = None
@@ -213,10 +231,16 @@ class Stop(Frozen):
 class SplitSpec(Frozen):
     """The training rows: a fraction or a count of all rows, drawn with the run's seed.
 
-    `stratified` draws equally from each target. Without fraction and count, all rows are training rows:
+    Without fraction and count, all rows are training rows:
 
     >>> SplitSpec()
     SplitSpec(fraction=1.0, count=None, stratified=False)
+
+    **Attributes:**
+
+    - `fraction`: share of all rows that trains; the others are held out.
+    - `count`: number of rows that train; replaces `fraction`.
+    - `stratified`: draw equally from each target.
     """
 
     fraction: Fraction | None = None
@@ -263,11 +287,23 @@ class _Task(Frozen):
 class GroupTask(_Task):
     """Predict the product g₁ g₂ … g_k in a finite group from one-hot, summed one-hot or template inputs.
 
-    `table` is the file of a user's Cayley table (`.csv`, `.txt` or `.npy`), whose digest is part of the run's identity.
-    `group` is then the name in titles, by default that of the file.
+    With a table, `group` is the name in titles, by default that of the file:
 
     >>> GroupTask(table="folder/mine.csv").group
     'mine'
+
+    **Attributes:**
+
+    - `kind`: the kind of task.
+    - `group`: name of the group, such as `"Z23"`, `"S4"`, `"D7"` or `"Z5xZ6"`.
+    - `table`: file of your own Cayley table (`.csv`, `.txt` or `.npy`); replaces `group`.
+    - `digest`: SHA-256 of the table, part of the run's identity; filled in when the run starts.
+    - `factors`: number k of elements that are multiplied.
+    - `encoding`: one block of inputs per factor (`onehot`), their sum (`summed`), or a template moved by each factor.
+    - `template`: the vector x of a template task, one number per group element.
+    - `label_noise`: share of training labels that are replaced by another, uniformly drawn element; held-out rows have
+      the true product.
+    - `split`: which rows train.
     """
 
     kind: Literal["group"] = "group"
@@ -301,7 +337,16 @@ class GroupTask(_Task):
 
 
 class ParityTask(_Task):
-    """y = ∏_{i<k} x_i on random signs x ∈ {±1}^d."""
+    """y = ∏_{i<k} x_i on random signs x ∈ {±1}^d.
+
+    **Attributes:**
+
+    - `kind`: the kind of task.
+    - `dimension`: number d of signs.
+    - `degree`: number k of signs that are multiplied.
+    - `samples`: number of rows.
+    - `split`: which rows train.
+    """
 
     kind: Literal["parity"] = "parity"
     dimension: Count = 50
@@ -319,7 +364,15 @@ class ParityTask(_Task):
 
 
 class ArraysTask(_Task):
-    """The user's arrays `X` and `y` in an `.npz` file; their digest is part of the run's identity."""
+    """The user's arrays `X` and `y` in an `.npz` file; their digest is part of the run's identity.
+
+    **Attributes:**
+
+    - `kind`: the kind of task.
+    - `path`: the `.npz` file.
+    - `digest`: SHA-256 of the arrays; filled in when the run starts.
+    - `split`: which rows train.
+    """
 
     kind: Literal["arrays"] = "arrays"
     path: str
@@ -342,6 +395,20 @@ class RunSpec(Frozen):
 
     >>> RunSpec.model_validate({"preset": "nanda", "task": {"group": "Z59"}}).optimizer.weight_decay
     1.0
+
+    **Attributes:**
+
+    - `name`: a title of your own; it does not change the run.
+    - `task`: what is to be learned.
+    - `model`: the network.
+    - `loss`: what is minimised.
+    - `optimizer`: how it is minimised.
+    - `steps`: number of updates. Without mini-batches one step is one epoch.
+    - `recording`: which steps are recorded as rows of the result.
+    - `stop`: rules that end the run early; the first that is met ends it.
+    - `snapshots`: number of recorded steps at which the weights are stored too, spread evenly over the rows.
+    - `lenses`: theories that observe the run: `li2`, `cogo`, `agf`, `fact`, `manifold`, `progress`, `norms`.
+    - `seed`: the number from which the initial weights and the training rows are drawn.
     """
 
     name: str = ""

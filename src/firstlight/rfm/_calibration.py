@@ -46,8 +46,8 @@ def temperature(scores: Scores, shares: Scores, weights: Float[np.ndarray, " n"]
         scaled = np.exp(log_factor) * scores
         return float(mass @ (logsumexp(scaled, axis=1) - (targets * scaled).sum(axis=1)))
 
-    found: Any = minimize_scalar(loss, bounds=_BOUNDS, method="bounded")
-    return float(np.exp(found.x))
+    optimum: Any = minimize_scalar(loss, bounds=_BOUNDS, method="bounded")
+    return float(np.exp(optimum.x))
 
 
 def reliability(

@@ -137,7 +137,7 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
 
     def _target_rows(self, y: Any) -> np.ndarray:
         """Return the targets of labels among those of the fit."""
-        return np.hstack([labels.rows(column) for labels, column in zip(self._labels, _columns(y), strict=True)])
+        return np.hstack([labels.targets(column) for labels, column in zip(self._labels, _columns(y), strict=True)])
 
     def _parts(self, F: np.ndarray) -> list[np.ndarray]:
         """Return the scores of each column of labels for outputs F."""

@@ -317,6 +317,7 @@ class BaseRFM(BaseEstimator):
         self.condition_, self.captured_ = system.condition(ridge), system.captured
 
     def _scaled_rows(self, X: Any) -> np.ndarray:
+        """Return rows as the machine takes them: encoded and scaled."""
         table, _ = read(self, X, reset=False, numeric=self._encoding.takes_array(X))
         return self._scaling.apply(self._encoding.apply(table))
 

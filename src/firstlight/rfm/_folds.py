@@ -66,5 +66,5 @@ def merged(folds: list[Split] | None, place: np.ndarray) -> tuple[Split, ...] | 
 
 
 def _places(place: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    found = np.unique(place[rows])
-    return found[found >= 0]
+    merged_rows = np.unique(place[rows])
+    return merged_rows[merged_rows >= 0]

@@ -24,14 +24,9 @@ class Labels:
     def of(cls, y: np.ndarray, weights: Float[np.ndarray, " n"]) -> tuple["Labels", Float[np.ndarray, "n k"]]:
         """Return the labels and the targets of the rows: indicators without their mean, in c − 1 coordinates."""
         classes, codes = np.unique(y, return_inverse=True)
-        indicators = np.eye(len(classes))[codes.ravel()]
-        labels = cls(classes, np.average(indicators, axis=0, weights=weights))
-        return labels, labels.rows(y)
-
-    def rows(self, y: np.ndarray) -> Float[np.ndarray, "n k"]:
-        """Return the targets of labels among `classes`."""
-        indicators = np.eye(len(self.classes))[np.searchsorted(self.classes, y)]
-        return (indicators - self.prior) @ self.basis
+        masses = np.bincount(codes.ravel(), weights, minlength=len(classes))
+        labels = cls(classes, masses / masses.sum())
+        return labels, labels.targets(y)
 
     @property
     def basis(self) -> Float[np.ndarray, "c k"]:
@@ -47,6 +42,10 @@ class Labels:
     def width(self) -> int:
         """The number of targets, c − 1."""
         return max(len(self.classes) - 1, 1)
+
+    def targets(self, y: np.ndarray) -> Float[np.ndarray, "n k"]:
+        """Return the targets of rows with these labels, all of which are classes."""
+        return (np.eye(len(self.classes)) - self.prior)[np.searchsorted(self.classes, y)] @ self.basis
 
     def scores(self, F: Any) -> Float[np.ndarray, "n c"]:
         """Return the scores of the classes for outputs F (n, k); scores of a row sum to 1."""

@@ -121,6 +121,16 @@ def test_a_fall_at_the_predicted_time_agrees():
     assert verdict.look_at == lens.TITLE == lens.figure_data(runs.run(spec(), progress="off"))[0].title
 
 
+def test_adam_is_shown_beside_the_time_of_plain_gradient_descent():
+    optimizer = {"name": "adam", "learning_rate": RATE / 1000}
+    verdict = judged(STAIRS, optimizer=optimizer)
+    assert verdict.agrees == "does not apply"
+    # The wait of 30 steps at RATE is a thousand times as many steps at a thousandth of the rate.
+    assert verdict.predicted == "first fall before epoch 30,000 under plain gradient descent"
+    assert verdict.measured == "first fall at epoch 30, under Adam"
+    assert "Adam is not gradient flow" in verdict.sentence
+
+
 @pytest.mark.parametrize("length", [12, 20, 50, 100, 200, 400, 2000])
 @pytest.mark.parametrize("due", [10, 30, 1000])
 def test_an_exponential_decay_disagrees_at_every_length(length, due):

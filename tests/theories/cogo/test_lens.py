@@ -75,6 +75,12 @@ def test_a_network_that_is_no_optimizer_is_not_judged(changes, reason):
     assert reason in verdict.sentence
 
 
+def test_an_unfinished_network_is_shown_beside_the_sum_of_a_finished_one():
+    verdict, _ = judged(total=0.6 * LIMIT, before=0.55 * LIMIT)
+    assert verdict.predicted == f"sum of matching potentials {LIMIT:.3f} at an optimum"
+    assert verdict.measured == f"{0.6 * LIMIT:.3f}"
+
+
 def test_a_run_without_the_columns_of_the_lens_has_no_verdict():
     record = RunRecord(spec=spec_from_mapping({"task": {"group": "Z7"}}), status="finished", table=Table([0], {}))
     assert lens.verdict(record) is None

@@ -3,7 +3,7 @@
 import { $, all, element, post, Stream } from "/static/lab.js";
 
 const form = $("#setting");
-const state = { jobs: [], job: "", shown: form.dataset.fit, probe: form.dataset.probe, opening: "", files: [], sequence: 0, wanted: form.dataset.target };
+const state = { jobs: [], job: form.dataset.job, shown: form.dataset.fit, probe: form.dataset.probe, opening: "", files: [], sequence: 0, wanted: form.dataset.target };
 const ACTIVE = ["queued", "running", "paused"];
 
 function values() {
@@ -13,7 +13,7 @@ function values() {
 }
 
 function address() {
-  const entries = Object.entries({ ...values(), fit: state.shown, probe: state.probe }).filter(([, value]) => value);
+  const entries = Object.entries({ ...values(), fit: state.shown, probe: state.probe, job: state.job }).filter(([, value]) => value);
   const query = new URLSearchParams(entries).toString();
   history.replaceState(null, "", query ? `?${query}` : location.pathname);
 }
@@ -106,8 +106,7 @@ function showProbeFiles() {
 
 function onJobs(jobs) {
   state.jobs = jobs;
-  const own = jobs.find((job) => job.id === state.job) ?? jobs.find((job) => job.kind === "fit" && ACTIVE.includes(job.state)) ?? null;
-  if (own && !state.job) { state.job = own.id; }
+  const own = jobs.find((job) => job.id === state.job) ?? null;
   showJob(own);
   if (own?.state === "failed") { showProblems({ "": own.message }); state.job = ""; }
   if (own?.state === "finished" && own.notes.fit) { state.job = ""; showFit(own.notes.fit); }
@@ -201,6 +200,7 @@ form.addEventListener("submit", async (event) => {
   const answer = await post("/api/bench", values());
   if (!answer.ok) { showProblems(answer.problems ?? { "": answer.error ?? "The lab refused the comparison." }); return; }
   state.job = answer.id;
+  address();
   onJobs(state.jobs.some((job) => job.id === answer.id) ? state.jobs : [...state.jobs, answer.body]);
 });
 form.addEventListener("input", (event) => {

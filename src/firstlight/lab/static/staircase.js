@@ -257,9 +257,10 @@ async function showResult(id) {
 }
 
 async function run() {
-  // A new flow takes the place of one that still runs.
-  for (const job of state.jobs.filter((other) => other.kind === "staircase" && ACTIVE.includes(other.state) && other.id !== `staircase:${state.shown}`)) {
-    await post("/api/jobs", { id: job.id, action: "stop" });
+  // A new flow takes the place of one that still runs; those that were stopped are forgotten.
+  for (const job of state.jobs.filter((other) => other.kind === "staircase" && other.id !== `staircase:${state.shown}`)) {
+    if (ACTIVE.includes(job.state)) { await post("/api/jobs", { id: job.id, action: "stop" }); }
+    else if (job.state === "stopped") { await post("/api/jobs", { id: job.id, action: "remove" }); }
   }
   const answer = await post("/api/staircase", { form: values() });
   if (!answer.ok) { showProblems(answer.problems ?? { "": answer.error ?? "The lab refused the flow." }); return; }

@@ -168,7 +168,7 @@ class Store:
         with self._database.read() as connection:
             id = self._id(connection, run)
             rows = _runs.rows_from(connection, id, first)
-            return _runs.load(connection, id).table.rows(first) if rows is None else rows
+            return [*_runs.load(connection, id).table.rows(first)] if rows is None else rows
 
     def run_ids(self, status: RunStatus | None = None) -> list[str]:
         """Return the ids of all runs, or of the runs with a status, in the order of writing."""

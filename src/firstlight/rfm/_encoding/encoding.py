@@ -44,7 +44,7 @@ class Encoding:
         gaps = np.isnan(X)
         if not gaps.any():
             return cls((Number(0.0, False),) * X.shape[1])
-        empty = gaps.all(axis=0)
+        empty = np.asarray(gaps.all(axis=0))
         return cls(
             tuple(
                 Ignored() if empty[j] else Number.of(X[:, j], weights) if gaps[:, j].any() else Number(0.0, False)

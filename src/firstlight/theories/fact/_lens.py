@@ -113,7 +113,10 @@ def _reason(spec: RunSpec, spent: float) -> str:
     if not flow.is_coupled(optimizer):
         return f"The decoupled decay of {optimizer.title} has other resting points, so FACT does not describe this run."
     if math.isnan(spent):
-        return f"{optimizer.title} gives each weight its own learning rate, so no budget says how far this run came."
+        return (
+            f"FACT describes weights at rest. {optimizer.title} gives each weight its own learning rate, so no budget "
+            "says how far this run came."
+        )
     if spent < 1:
         return f"The decay budget is {spent:.2g}, below 1: too short for the features to become FACT."
     return ""

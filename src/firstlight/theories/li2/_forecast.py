@@ -202,8 +202,8 @@ class Forecast:
             if isfinite(when.median) or when is NEVER:
                 label = f"{name}, forecast"
                 middle, lower, upper = (_rise(grid, t) for t in (when.median, when.high, when.low))
-                beside = {"style": "dashed", "like": name} if name in measured else {}
-                series.append(figure.Series(label, grid, middle, lower, upper, **beside))
+                forecast = figure.Series(label, grid, middle, lower, upper)
+                series.append(replace(forecast, style="dashed", like=name) if name in measured else forecast)
         if step := self.curves.get("step"):
             at = np.maximum(np.array(step), 1.0)
             recorded = [(name, self.curves[f"{name}_accuracy"]) for name in ("train", "test") if name in measured]

@@ -122,7 +122,7 @@ def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
     figures = [figure.panels(curves, columns=2, title=FIGURE, caption=caption)]
     if "li2.irreps" in record.table:
         growth = (
-            "Left: how many hidden units belong to each irrep, over time. Right: the irreps of a few hidden units at "
+            "First: how many hidden units belong to each irrep, over time. Second: the irreps of a few hidden units at "
             "the end; a bright cell means that the unit is almost a pure wave."
         )
         features = (_growth(record), _content(record))

@@ -43,8 +43,8 @@ def rise(record: RunRecord) -> Rise | None:
     close = CLOSE * 0.5 * spec.optimizer.weight_decay * float(norm[-1])
     if not norm[-1] > norm[start] or not np.min(loss[start:]) > close:
         return None
-    ends = [(float(column[start]), float(column[-1])) for column in (norm, loss)]
-    return Rise(int(table.step[start]), *ends, close)
+    norms, losses = ((float(column[start]), float(column[-1])) for column in (norm, loss))
+    return Rise(int(table.step[start]), norms, losses, close)
 
 
 def explain_rise(record: RunRecord, verdict: TheoryVerdict | None) -> TheoryVerdict | None:

@@ -1,0 +1,110 @@
+"""Look at the built site in a real browser: axe-core, a narrow screen, the search, and no request to anywhere.
+
+It needs Debian's chromium and chromium-driver and the extra `browser`; otherwise it is skipped with the reason.
+"""
+
+import base64
+import os
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+DRIVER, BROWSER = Path("/usr/bin/chromedriver"), Path("/usr/bin/chromium")
+PAGES = (
+    "index.html",
+    "tutorial.html",
+    "li2.html",
+    "glossary.html",
+    "claims.html",
+    "gallery/index.html",
+    "gallery/grokking/plot_grokking_s4.html",
+    "reference/spec.html",
+    "reference/cli.html",
+    "reference/api-rfm.html",
+)
+NARROW = 390
+
+
+def absent() -> str:
+    """Return what is missing for a look, or ''."""
+    paths = [str(path) for path in (DRIVER, BROWSER) if not path.exists()]
+    return ", ".join(paths + [name for name in ("selenium", "axe_playwright_python") if find_spec(name) is None])
+
+
+def start() -> Any:
+    """Start chromium without a window; no name of a host resolves in it."""
+    os.environ["SE_OFFLINE"] = "true"
+    from selenium import webdriver
+    from selenium.webdriver.chrome.service import Service
+
+    options = webdriver.ChromeOptions()
+    options.binary_location = str(BROWSER)
+    words = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run")
+    for word in (*words, "--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND"):
+        options.add_argument(word)
+    driver = webdriver.Chrome(options=options, service=Service(str(DRIVER)))
+    driver.set_script_timeout(120)
+    return driver
+
+
+def show(driver: Any, width: int, dark: bool) -> None:
+    """Set the width of the screen and the colour scheme of the reader."""
+    scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    time.sleep(0.3)
+
+
+def violations(driver: Any) -> list[str]:
+    """Return what axe-core finds on the page, one line each."""
+    import axe_playwright_python
+
+    driver.execute_script((Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text(encoding="utf-8"))
+    outcome = driver.execute_async_script(
+        "const done = arguments[arguments.length - 1];"
+        "axe.run().then(done, (e) => done({violations: [], error: String(e)}))"
+    )
+    lines = [f"axe: {outcome['error']}"] if "error" in outcome else []
+    for rule in outcome["violations"]:
+        lines += [f"{rule['id']} at {node['target']}: {node['html'][:160]}" for node in rule["nodes"][:3]]
+    return lines
+
+
+def look(site: Path, shots: Path | None = None) -> list[str]:
+    """Return each problem of the main pages in light, dark and narrow as one line; save pictures to `shots`."""
+    driver, lines = start(), []
+    try:
+        for name in PAGES:
+            driver.get((site / name).as_uri())
+            for width, dark in ((1280, False), (1280, True), (NARROW, False)):
+                show(driver, width, dark)
+                how = f"{name}, {width} px, {'dark' if dark else 'light'}"
+                lines += [f"{how}: {line}" for line in (violations(driver) if width != NARROW else [])]
+                wide = driver.execute_script("return document.documentElement.scrollWidth")
+                lines += [f"{how}: the page is {wide} px wide"] if wide > width else []
+                if shots:
+                    _shot(driver, shots / f"{name.replace('/', '-')[:-5]}-{width}{'-dark' if dark else ''}.png")
+        lines += _search(driver, site)
+        outside = driver.execute_script("return performance.getEntriesByType('resource').map((e) => e.name)")
+        lines += [f"requested {address}" for address in outside if not address.startswith(("file:", "data:"))]
+    finally:
+        driver.quit()
+    return lines
+
+
+def _search(driver: Any, site: Path) -> list[str]:
+    driver.get((site / "search.html").as_uri() + "?q=grokking")
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        if driver.execute_script("return document.querySelectorAll('#search-results li a').length") > 3:
+            return []
+        time.sleep(0.2)
+    return ["search.html: the word grokking has no results without a server"]
+
+
+def _shot(driver: Any, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    taken = driver.execute_cdp_cmd("Page.captureScreenshot", {"captureBeyondViewport": False})
+    path.write_bytes(base64.b64decode(taken["data"]))
