@@ -119,7 +119,7 @@ class NormalEquations:
     @property
     def captured(self) -> float:
         """The fraction of the sum of K(x_i, x_i) that the centres span."""
-        return self._trace / (self._whole or 1.0)
+        return min(self._trace / (self._whole or 1.0), 1.0)
 
     @property
     def size(self) -> float:
