@@ -51,7 +51,7 @@ def classifier(iris):
 def test_features_are_found_and_beat_the_plain_kernel(regressor):
     X, y = interaction(500, seed=1)
     assert set(regressor.feature_importances_.argsort()[-2:]) == {1, 4}
-    plain = RFMRegressor(update=None).fit(*interaction())
+    plain = RFMRegressor(update=None, kernel="laplace", bandwidth="median").fit(*interaction())
     assert regressor.score(X, y) > 0.85 > plain.score(X, y) + 0.05
     assert regressor.n_iter_ >= 1 > plain.n_iter_
     np.testing.assert_allclose(regressor.feature_directions_ @ regressor.feature_directions_.T, np.eye(6), atol=1e-9)
@@ -59,7 +59,8 @@ def test_features_are_found_and_beat_the_plain_kernel(regressor):
     assert set(history["update"].dropna()) == {"fact", "fact_geometric", "nfa"}
     assert history["chosen"].sum() == 1
     assert history["alignment"].dropna().between(-1, 1).all()
-    assert history.loc[history["chosen"], "score"].item() == history["score"].max()
+    judged = history[history["judged"] == len(interaction()[0])]  # dropped rules are judged in the first fold only
+    assert history.loc[history["chosen"], "score"].item() == judged["score"].max()
 
 
 def test_frames_labels_and_probabilities(iris, classifier):
@@ -108,7 +109,9 @@ def test_weights_count_as_copies_and_zero_as_absence():
     plain = RFMRegressor(iterations=2).fit(X, y)
     for factor in (1e-300, 1e300):
         scaled = RFMRegressor(iterations=2).fit(X, y, np.full(60, factor))
-        np.testing.assert_allclose(scaled.predict(X), plain.predict(X), rtol=1e-9, atol=1e-12)
+        # Rounding of the weights is amplified by the condition number of the system.
+        tolerance = rounding(plain.condition_)
+        np.testing.assert_allclose(scaled.predict(X), plain.predict(X), rtol=tolerance, atol=tolerance)
         np.testing.assert_allclose(scaled.history_["ridge"], factor * plain.history_["ridge"], rtol=1e-9)
 
 
@@ -144,8 +147,10 @@ def test_columns_left_unscaled_may_be_of_any_size(monkeypatch, factor):
 
     monkeypatch.setattr(fitting, "SINGLE_ROWS", 50)
     X, y = interaction(80)
-    one = RFMRegressor(update="nfa", iterations=1, scale=False).fit(X, y)
-    other = RFMRegressor(update="nfa", iterations=1, scale=False).fit(factor * X, y)
+    # The Laplace kernel is well conditioned even at the smallest ridge, so single precision resolves it.
+    laplace = {"kernel": "laplace", "bandwidth": "median"}
+    one = RFMRegressor(update="nfa", iterations=1, scale=False, **laplace).fit(X, y)
+    other = RFMRegressor(update="nfa", iterations=1, scale=False, **laplace).fit(factor * X, y)
     assert (one.precision_, other.precision_) == ("float32", "float64")
     np.testing.assert_allclose(other.predict(factor * X), one.predict(X), atol=1e-3)
     with pytest.raises(ValueError, match="out of the range of single precision"):
@@ -288,7 +293,7 @@ def test_pictures(regressor, classifier):
     assert regressor.plot("importances").axes
     page = regressor._repr_mimebundle_()["text/html"]
     assert "<svg" in page
-    assert "laplace kernel" in page
+    assert f"{type(regressor.kernel_).__name__.lower()} kernel" in page
     assert "<svg" not in clone(regressor)._repr_html_()
 
 

@@ -19,7 +19,12 @@ from firstlight.rfm._solvers.exact import ExactSolver
 from firstlight.rfm._solvers.kernels import KERNELS, Exponential, Gaussian, Kernel, Laplace, Quadratic, median_bandwidth
 from firstlight.rfm._solvers.leave_one_out import best_ridge, loo_errors
 from firstlight.rfm._solvers.matrices import FeatureMatrices
-from firstlight.rfm._solvers.solution import IllConditionedWarning, KernelSolution, NotPositiveDefinite
+from firstlight.rfm._solvers.solution import (
+    IllConditionedWarning,
+    InterruptedFitWarning,
+    KernelSolution,
+    NotPositiveDefinite,
+)
 from firstlight.rfm._tabarena import tabarena_model
 from firstlight.rfm._tables.compare import Comparison, compare, read_table
 from firstlight.rfm._updates import UPDATES, normalized, updated
@@ -34,6 +39,7 @@ __all__ = [
     "FeatureMatrices",
     "Gaussian",
     "IllConditionedWarning",
+    "InterruptedFitWarning",
     "Iterate",
     "Kernel",
     "KernelSolution",

@@ -135,6 +135,10 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
         tags.classifier_tags.multi_label = True
         return tags
 
+    def _target_rows(self, y: Any) -> np.ndarray:
+        """Return the targets of labels among those of the fit."""
+        return np.hstack([labels.targets(column) for labels, column in zip(self._labels, _columns(y), strict=True)])
+
     def _parts(self, F: np.ndarray) -> list[np.ndarray]:
         """Return the scores of each column of labels for outputs F."""
         ends = np.cumsum([labels.width for labels in self._labels])

@@ -11,13 +11,16 @@ Parameters
 update : {"auto", "fact", "fact_geometric", "nfa"} or None, default="auto"
     How the metric M is updated after each fit: from FACT ("fact"), from FACT·M ("fact_geometric") or from AGOP
     ("nfa"). "auto" tries all three and takes the best. None gives plain kernel ridge regression.
-kernel : {"laplace", "gaussian", "quadratic", "exponential"} or Kernel, default="laplace"
-    Kernel function. A `Kernel` object brings its own bandwidth.
-bandwidth : float or "median", default="median"
+kernel : {"auto", "laplace", "gaussian", "quadratic", "exponential"} or Kernel, default="auto"
+    Kernel function. "auto" learns M with the Laplace kernel and takes the Laplace or Gaussian kernel for the last
+    machine, whichever has the smaller held-out error. A `Kernel` object brings its own bandwidth.
+bandwidth : float or {"auto", "median"}, default="auto"
     Length scale L of the kernel, in units of the scaled columns. "median" is the median distance between rows (the
-    median norm of rows for an inner-product kernel).
+    median norm of rows for an inner-product kernel). "auto" learns M with the median and takes the median or three
+    times the median for the last machine.
 ridge : float or "auto", default="auto"
-    Number added to the diagonal of the kernel matrix. "auto" minimises the exact leave-one-out error.
+    Number added to the diagonal of the kernel matrix. "auto" minimises the error of the rows that also choose the
+    update: held-out rows, or rows left out one at a time.
 iterations : int, default=5
     Maximal number of updates of M.
 tol : float, default=0.0
@@ -39,10 +42,10 @@ early_stopping : {"folds", "loo"}, float or None, default="folds"
 scale : bool, default=True
     Whether to standardise the columns.
 precision : {"auto", "single", "double"}, default="auto"
-    Floating-point precision. "auto" takes single precision from 2000 rows on, if it resolves the problem.
+    Floating-point precision. "auto" takes single precision from 750 rows on, if it resolves the problem.
 exact_rows : int, default=15000
-    Largest number of distinct rows for the exact solver. Above it, or if the kernel matrix does not fit in memory, f
-    is a sum over `n_centers` centres, still fitted to all rows.
+    Largest number of distinct rows for the exact solver. Above it, or if the kernel matrix does not fit in memory, M
+    is learned from 5000 rows, and f is a sum over `n_centers` centres and local corrections, fitted to all rows.
 n_centers : int, default=3000
     Number of centres, drawn from the rows, if the exact solver is not used.
 random_state : int, RandomState instance or None, default=None
@@ -50,6 +53,9 @@ random_state : int, RandomState instance or None, default=None
     seed 0.
 n_jobs : int or None, default=None
     Number of updates tried in parallel. None is 1.
+verbose : bool or "auto", default="auto"
+    Whether to show the expected time and memory and a progress bar if there are more rows than `exact_rows`. "auto"
+    shows them in a terminal.
 categorical_features : array-like of bool, int or str, "from_dtype" or None, default="from_dtype"
     Columns that are categories, besides columns of text and of pandas' category type: a mask, positions or names.
     None refuses text.
@@ -71,7 +77,8 @@ feature_importances_ : ndarray of shape (n_features_in_,)
 feature_directions_ : ndarray of shape (n_encoded, n_features_in_)
     The eigenvectors of M as rows, most important first, folded to the columns of X.
 history_ : DataFrame
-    One row per machine tried: update, normalize, iteration, score, error, ridge, alignment, change, condition, chosen.
+    One row per machine tried: update, normalize, kernel, bandwidth, columns ("all", or "linked" to the target),
+    iteration, score, error, judged (the number of rows behind the score), ridge, alignment, change, condition, chosen.
 n_iter_ : int
     Number of updates of M in the chosen machine.
 update_ : str or None

@@ -18,7 +18,7 @@ from firstlight.rfm._fitting import Fitted, Settings, fit
 from firstlight.rfm._folds import codes_of, merged, splits
 from firstlight.rfm._machine import Rule
 from firstlight.rfm._solvers.exact import predict
-from firstlight.rfm._solvers.kernels import KERNELS, RANGES, Kernel, in_range, median_bandwidth
+from firstlight.rfm._solvers.kernels import KERNELS, RANGES, Gaussian, Kernel, Laplace, in_range, median_bandwidth
 from firstlight.rfm._solvers.solution import IllConditionedWarning
 from firstlight.rfm._solvers.threads import threads
 from firstlight.rfm._state import plain, restored
@@ -32,14 +32,17 @@ _NORMALIZED: dict[Update, tuple[Normalize | None, ...]] = {
 }
 """Choices of `normalize="auto"`: plain FACT drifts in scale without it; geometric FACT is often better unscaled."""
 
+WIDE = 3.0
+"""The larger of the two bandwidths that "auto" tries, in median distances."""
+
 
 class BaseRFM(BaseEstimator):
     """Fits and predicts; the subclasses encode targets as numbers and decode predictions."""
 
     _parameter_constraints: ClassVar[dict] = {
         "update": [StrOptions({"auto", *UPDATES}), None],
-        "kernel": [StrOptions(set(KERNELS)), Kernel],
-        "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
+        "kernel": [StrOptions({"auto", *KERNELS}), Kernel],
+        "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"auto", "median"})],
         "ridge": [Interval(Real, 0, None, closed="left"), StrOptions({"auto"})],
         "iterations": [Interval(Integral, 0, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -53,6 +56,7 @@ class BaseRFM(BaseEstimator):
         "n_centers": [Interval(Integral, 1, None, closed="left")],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
+        "verbose": ["boolean", StrOptions({"auto"})],
         "categorical_features": ["array-like", StrOptions({"from_dtype"}), None],
         "cv": ["cv_object"],
     }
@@ -61,8 +65,8 @@ class BaseRFM(BaseEstimator):
         self,
         *,
         update="auto",
-        kernel="laplace",
-        bandwidth="median",
+        kernel="auto",
+        bandwidth="auto",
         ridge="auto",
         iterations=5,
         tol=0.0,
@@ -76,6 +80,7 @@ class BaseRFM(BaseEstimator):
         n_centers=3000,
         random_state=None,
         n_jobs=None,
+        verbose="auto",
         categorical_features="from_dtype",
         cv=None,
     ):
@@ -95,6 +100,7 @@ class BaseRFM(BaseEstimator):
         self.n_centers = n_centers
         self.random_state = random_state
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.categorical_features = categorical_features
         self.cv = cv
 
@@ -197,7 +203,7 @@ class BaseRFM(BaseEstimator):
         # K + ridge·diag(1/w) depends only on ridge/w: with mean weight 1, the same ridges are tried at any scale.
         self._mass = float(weights.mean())
         weights = weights / self._mass
-        radial = self.kernel.radial if isinstance(self.kernel, Kernel) else KERNELS[self.kernel].radial
+        radial = self._kernel_types()[0].radial
         self._scaling = Scaling.of(X, weights, shift=bool(self.scale or radial), spread=bool(self.scale))
         self._scaling = self._encoding.rescaled(self._scaling)
         Z = self._scaling.apply(X)
@@ -208,9 +214,9 @@ class BaseRFM(BaseEstimator):
                 f"the squares of X overflow or underflow (entries up to {np.abs(X).max():.1e}); "
                 "leave scale=True, or divide X by a number of that size"
             )
-        self.kernel_ = self._kernel(Z, weights, radial)
-        settings = replace(self._settings(loo), splits=merged(folds, place))
-        fitted = fit(Z, Y, weights, self.kernel_, settings, self._quality)
+        kernels = self._kernels(Z, weights)
+        settings = replace(self._settings(loo), kernels=kernels, splits=merged(folds, place))
+        fitted = fit(Z, Y, weights, kernels[0], settings, self._quality)
         self._store(fitted)
         return fitted, place
 
@@ -233,6 +239,8 @@ class BaseRFM(BaseEstimator):
             None if self.n_jobs is None else int(self.n_jobs),
             int(seed),
             loo,
+            follows=not isinstance(params.kernel, Kernel) and isinstance(params.bandwidth, str),
+            verbose=params.verbose,
         )
 
     def _rules(self) -> list[Rule]:
@@ -246,16 +254,28 @@ class BaseRFM(BaseEstimator):
             for how in (_NORMALIZED[update] if params.normalize == "auto" else (params.normalize,))
         ]
 
-    def _kernel(self, Z: np.ndarray, weights: np.ndarray, radial: bool) -> Kernel:
+    def _kernel_types(self) -> tuple[Any, ...]:
         if isinstance(self.kernel, Kernel):
-            return self.kernel
-        bandwidth = median_bandwidth(Z, weights, radial) if self.bandwidth == "median" else float(self.bandwidth)
-        return KERNELS[self.kernel](bandwidth)
+            return (self.kernel,)
+        return (Laplace, Gaussian) if self.kernel == "auto" else (KERNELS[self.kernel],)
+
+    def _kernels(self, Z: np.ndarray, weights: np.ndarray) -> tuple[Kernel, ...]:
+        """Return the candidates; the first one learns M, and without a selection it is the only one."""
+        types = self._kernel_types()
+        if isinstance(self.kernel, Kernel):
+            return types
+        if isinstance(self.bandwidth, str):
+            median = median_bandwidth(Z, weights, types[0].radial)
+            bandwidths = [median, WIDE * median] if self.bandwidth == "auto" and types[0].radial else [median]
+        else:
+            bandwidths = [float(self.bandwidth)]
+        kernels = tuple(kernel(bandwidth) for kernel in types for bandwidth in bandwidths)
+        return kernels[:1] if self.early_stopping is None else kernels
 
     def _store(self, fitted: Fitted) -> None:
         import pandas as pd
 
-        machine = fitted.machine
+        machine, self.kernel_ = fitted.machine, fitted.kernel
         self.feature_matrix_ = machine.M
         self.n_iter_ = machine.iteration
         self.ridge_ = machine.solution.ridge * self._mass
@@ -268,8 +288,8 @@ class BaseRFM(BaseEstimator):
         self.history_["ridge"] *= self._mass
         (chosen,) = (row for row in fitted.history if row["chosen"])
         self.update_, self.normalize_ = chosen["update"], chosen["normalize"]
-        self._centres, self._beta = fitted.centres, machine.solution.beta
-        limit = 1 / np.finfo(fitted.dtype).eps
+        self._centres, self._beta, self._leaves = fitted.centres, machine.solution.beta, fitted.leaves
+        limit = fitted.resolution
         if self.condition_ > limit:
             warnings.warn(
                 f"the kernel matrix plus ridge {self.ridge_:g} has condition number {self.condition_:.1e}, more than "
@@ -278,10 +298,31 @@ class BaseRFM(BaseEstimator):
                 stacklevel=4,
             )
 
+    def fit_blocks(self, make_blocks: Any) -> Any:
+        """Fit a table that does not fit in memory; `make_blocks()` returns an iterator over blocks (X, y).
+
+        It is called twice and must return the same blocks each time. A sample of 20,000 rows chooses everything and
+        learns M; the machine on `n_centers` centres is then fitted to all rows.
+        """
+        from firstlight.rfm._blocks import fit_blocks
+
+        self._validate_params()
+        fit_blocks(self, make_blocks, self._settings(False).seed)
+        return self
+
+    def _replace_machine(self, centres: np.ndarray, beta: np.ndarray, ridge: float, system: Any) -> None:
+        """Put a machine on centres in place of the fitted one, at the same metric and kernel."""
+        self._centres, self._beta, self._leaves = centres, beta, None
+        self.ridge_, self.solver_, self.precision_ = ridge, "centers", str(beta.dtype)
+        self.condition_, self.captured_ = system.condition(ridge), system.captured
+
     def _scaled_rows(self, X: Any) -> np.ndarray:
         """Return rows as the machine takes them: encoded and scaled."""
         table, _ = read(self, X, reset=False, numeric=self._encoding.takes_array(X))
         return self._scaling.apply(self._encoding.apply(table))
+
+    def _target_rows(self, y: Any) -> np.ndarray:
+        raise NotImplementedError
 
     def _scores(self, X: Any) -> np.ndarray:
         check_is_fitted(self)
@@ -294,6 +335,8 @@ class BaseRFM(BaseEstimator):
         metric = self.feature_matrix_.astype(self._beta.dtype)
         with threads(min(len(Z), len(self._centres)), Z.shape[1]), np.errstate(over="ignore", invalid="ignore"):
             scores = predict(self.kernel_, Z, self._centres, metric, self._beta).astype(np.float64)
+            if self._leaves is not None:
+                scores += self._leaves.predict(Z)
         if not np.isfinite(scores).all():
             kernel = type(self.kernel_).__name__
             raise ValueError(

@@ -16,6 +16,7 @@ from firstlight.rfm._intervals import Residuals
 from firstlight.rfm._labels import Labels
 from firstlight.rfm._regressor import RFMRegressor
 from firstlight.rfm._solvers.kernels import KERNELS
+from firstlight.rfm._solvers.leaves import Leaves
 from firstlight.rfm._state import rows_of
 from firstlight.rfm._tables.table import Scaling
 
@@ -49,6 +50,7 @@ def save(estimator: Any, path: str | os.PathLike[str]) -> Path:
     arrays = {name: getattr(estimator, name) for name in _NUMBERS}
     arrays |= {"shift": estimator._scaling.shift, "spread": estimator._scaling.spread}
     arrays["variances"] = estimator._variances
+    arrays |= estimator._leaves.arrays() if estimator._leaves else {}
     head: dict[str, Any] = {"schema": _SCHEMA, "estimator": type(estimator).__name__, "kernel": kernel}
     head |= {"params": params, "words": {name: getattr(estimator, name) for name in _WORDS}}
     head["history"] = json.loads(estimator.history_.to_json(orient="records", double_precision=15))
@@ -124,10 +126,11 @@ def _restored(head: Header, arrays: dict[str, np.ndarray]) -> RFMClassifier | RF
         setattr(estimator, name, getattr(head.words, name))
     for name in _NUMBERS:
         setattr(estimator, name, arrays[name])
+    estimator._leaves = Leaves.from_arrays(arrays)
     estimator.kernel_ = KERNELS[head.kernel](estimator.bandwidth_)
     history = pd.DataFrame([step.model_dump() for step in head.history])
     # A column of nulls alone would have dtype object.
-    numbers = ["score", "error", "ridge", "alignment", "change", "condition"]
+    numbers = ["bandwidth", "score", "error", "ridge", "alignment", "change", "condition"]
     estimator.history_ = history.astype(dict.fromkeys(numbers, float))
     estimator._scaling = Scaling(arrays["shift"], arrays["spread"])
     estimator._encoding, estimator._variances = encoding(head), arrays["variances"]

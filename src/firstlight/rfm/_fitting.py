@@ -1,26 +1,45 @@
 """From a scaled table to a fitted machine: choose update, iterations and ridge, then fit all rows."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float
 
-from firstlight.rfm._machine import Iterate, Ridge, Rule, Solver, fixed, iterate
-from firstlight.rfm._selection import Judged, Plan, Quality, Step, alignment, choose, explore, history, pooled
+from firstlight.rfm._machine import Iterate, Ridge, Rule, Solver, iterate
+from firstlight.rfm._many import LEARN_ROWS, Many, fit_many
+from firstlight.rfm._selection import (
+    FINALISTS,
+    Judged,
+    Plan,
+    Quality,
+    Step,
+    alignment,
+    best_of,
+    best_runs,
+    choose,
+    history,
+    pooled,
+    together,
+    unique_steps,
+)
 from firstlight.rfm._solvers import memory
-from firstlight.rfm._solvers.centres import CentreSolver
 from firstlight.rfm._solvers.exact import ExactSolver
-from firstlight.rfm._solvers.kernels import Kernel, in_range
-from firstlight.rfm._solvers.leave_one_out import best_ridge
+from firstlight.rfm._solvers.kernels import Kernel, in_range, median_bandwidth
+from firstlight.rfm._solvers.leaves import Leaves
 from firstlight.rfm._solvers.solution import KernelSolution, NotPositiveDefinite
 from firstlight.rfm._solvers.threads import threads
+from firstlight.rfm._trial import Trial, agop_is_cheap
+from firstlight.rfm._views import Name, View, view, views
 
-SELECTION_ROWS = 5000
-"""Number of rows that choose update, ridge and iteration in larger tables; the final fit uses all rows."""
+SELECTION_ROWS = 1500
+"""Number of rows that choose update, kernel, ridge and iteration in larger tables; the final fit uses all rows."""
 
-SINGLE_ROWS = 2000
+HELD_ROWS = 2000
+"""Largest number of held-out rows of a fold; more rows resolve no smaller differences between machines."""
+
+SINGLE_ROWS = 750
 """Rows from which precision "auto" is single, which halves time and memory, if it resolves the problem."""
 
 PATIENCE = 2
@@ -30,13 +49,18 @@ FOLDS = 4
 ENOUGH_ROWS = 500
 """Held-out rows that suffice to compare machines; large tables need fewer than `FOLDS` folds for this."""
 
+HOPELESS = 0.8
+"""Other kernels are tried without updates only if the best update has at least this share of the plain error."""
+
 
 @dataclass(frozen=True)
 class Settings:
     """What to choose and how.
 
-    `ridge` None means the ridge of least leave-one-out error. `splits` are pairs of training and held-out rows that
-    replace the folds of `early_stopping="folds"`.
+    `ridge` None means the ridge of least error. `kernels` replace the first kernel in the last machine if they have a
+    smaller error. `follows` tells whether the bandwidths are multiples of the median distance between rows, so that
+    they change with the columns used. `splits` are pairs of training and held-out rows that replace the folds of
+    `early_stopping="folds"`.
     """
 
     rules: tuple[Rule, ...]
@@ -50,12 +74,17 @@ class Settings:
     n_jobs: int | None
     seed: int
     loo: bool
+    kernels: tuple[Kernel, ...] = ()
+    follows: bool = False
+    verbose: bool | Literal["auto"] = False
     splits: tuple[tuple[np.ndarray, np.ndarray], ...] | None = None
 
     @property
     def decided(self) -> bool:
         """Whether nothing is left to choose."""
-        return self.early_stopping is None and self.ridge is not None and len(self.rules) <= 1
+        return (
+            self.early_stopping is None and self.ridge is not None and len(self.rules) <= 1 and len(self.kernels) <= 1
+        )
 
 
 @dataclass(frozen=True)
@@ -67,11 +96,19 @@ class Fitted:
     rows: int
     history: list[dict[str, Any]]
     judged: Judged | None
+    kernel: Kernel
+    leaves: Leaves | None = None
 
     @property
     def dtype(self) -> np.dtype:
         """Precision of the fit."""
         return self.centres.dtype
+
+    @property
+    def resolution(self) -> float:
+        """The condition number up to which the fit has correct digits; systems of centres are double in any case."""
+        exact = len(self.centres) == self.rows
+        return float(1 / np.finfo(self.dtype if exact else np.float64).eps)
 
 
 def fit(
@@ -95,78 +132,155 @@ def _resolved(Z, Y, weights, kernel: Kernel, settings: Settings, quality) -> Fit
             f"X or the bandwidth, of size {outside[0]:.1e}, is out of the range of single precision; "
             "scale the columns of X, or give precision='double'"
         )
-    if settings.precision == "single" or (settings.precision == "auto" and len(Z) >= SINGLE_ROWS and not outside):
-        try:
-            fitted = _fit(Z.astype(np.float32), Y, weights, kernel, settings, quality)
-            if settings.precision == "single" or fitted.machine.solution.condition <= 1 / np.finfo(np.float32).eps:
-                return fitted
-        except NotPositiveDefinite:
-            if settings.precision == "single":
-                raise
-    return _fit(Z, Y, weights, kernel, settings, quality)
+    single = settings.precision == "single" or (settings.precision == "auto" and len(Z) >= SINGLE_ROWS and not outside)
+    if not single:
+        return _fit(Z, Y, weights, kernel, settings, quality)
+    try:
+        return _fit(Z.astype(np.float32), Y, weights, kernel, settings, quality, Z)
+    except NotPositiveDefinite:
+        if settings.precision == "single":
+            raise
+        return _fit(Z, Y, weights, kernel, settings, quality)
 
 
-def _fit(Z, Y, weights, kernel: Kernel, settings: Settings, quality) -> Fitted:
+def _fit(Z, Y, weights, kernel: Kernel, settings: Settings, quality, double=None) -> Fitted:
+    """Choose and fit in the precision of Z; `double` holds the same rows in double precision, to fall back on."""
     rng = np.random.default_rng(settings.seed)
+    if settings.precision == "single":
+        double = None
     if settings.decided:
         rule = settings.rules[0] if settings.rules else None
         plan = Plan(rule, (float(settings.ridge or 0.0),) * (1 + settings.iterations * bool(rule)))
-        return _follow(plan, Z, Y, weights, kernel, settings, rng, quality)
+        return _followed(plan, Z, double, Y, weights, kernel, settings, quality)
+    table = Z, Y, weights
     splits = _splits(Z, Y, settings, rng)
-    folds = [_tried(Z, Y, weights, kernel, settings, quality, *split) for split in splits]
-    runs = folds[0] if len(folds) == 1 else pooled(folds, quality)
-    plan, best = choose(runs, last=settings.early_stopping is None)
-    rows = history(runs, best)
-    if len(splits[0][0]) == len(Z) <= settings.exact_rows:
-        return Fitted(best.iterate, Z, len(Z), rows, best.judged)
-    del runs, folds
-    final = _follow(plan, Z, Y, weights, kernel, settings, rng)
-    return Fitted(final.machine, final.centres, len(Z), rows, best.judged)
+    plan, best, steps = _selected(table, splits, kernel, settings, quality)
+    if double is not None and best.iterate.solution.condition == np.inf:
+        return _fit(double, Y, weights, kernel, settings, quality)
+    rows = history(steps, best)
+    if len(splits[0][0]) == len(Z) <= settings.exact_rows and (double is None or _resolves(best.iterate, Z)):
+        machine = _embedded(best.iterate, view(plan.columns, *table))
+        return Fitted(machine, Z, len(Z), rows, best.judged, best.kernel or kernel)
+    del steps
+    final = _followed(plan, Z, double, Y, weights, kernel, settings)
+    return replace(final, history=rows, judged=best.judged)
 
 
-def _tried(Z, Y, weights, kernel: Kernel, settings: Settings, quality, train, held) -> list[list[Step]]:
-    """Fit all machines to the rows `train`; judge them by the rows `held`, or by leave-one-out if there are none."""
-    part = Z[train], Y[train], weights[train]
-
-    def judged(solver: Any, machine: Iterate) -> Judged:
-        if len(held):
-            return solver.predict(machine.solution, Z[held]), Y[held], weights[held]
-        return _left_out(machine.solution), solver.Y, solver.weights
-
-    return explore(
-        lambda: ExactSolver(*part, kernel),
-        settings.rules,
-        settings.iterations,
-        _ridge(settings, loo=not len(held)),
-        judged,
-        quality,
-        agop=_agop_is_cheap(len(train), Z.shape[1], Y.shape[1]),
-        tol=settings.tol,
-        patience=settings.iterations if settings.early_stopping is None else PATIENCE,
-        n_jobs=settings.n_jobs,
-    )
+def _followed(plan: Plan, Z, double, Y, weights, kernel: Kernel, settings: Settings, quality=None) -> Fitted:
+    """Run a plan on all rows, again in double precision if single precision does not resolve the last machine."""
+    try:
+        fitted = _follow(plan, Z, Y, weights, kernel, settings, quality)
+        if double is None or fitted.machine.solution.condition <= fitted.resolution:
+            return fitted
+    except NotPositiveDefinite:
+        if double is None:
+            raise
+    return _follow(plan, double, Y, weights, kernel, settings, quality)
 
 
-def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, rng, quality=None) -> Fitted:
+def _resolves(machine: Iterate, Z: np.ndarray) -> bool:
+    return bool(machine.solution.condition <= 1 / np.finfo(Z.dtype).eps)
+
+
+def _selected(table, splits, kernel: Kernel, settings: Settings, quality) -> tuple[Plan, Step, list[Step]]:
+    """Return the plan, its step and all steps: a race in the first fold, the finalists in all, then other kernels."""
+    last = settings.early_stopping is None
+    patience = settings.iterations if last else PATIENCE
+    options: dict[str, Any] = {"tol": settings.tol, "patience": patience, "n_jobs": settings.n_jobs}
+    first = _trials(table, splits[0], kernel, settings, quality)
+    raced = {
+        name: trial.race(settings.rules, settings.iterations, finalists=None if last else FINALISTS, **options)
+        for name, trial in first.items()
+    }
+    columns = best_of([choose(runs, last=last)[1] for runs in raced.values()]).columns
+    trials, runs = [first[columns]], raced[columns]
+    steps = [step for name, others in raced.items() if name != columns for step in unique_steps(others)]
+    if len(splits) > 1:
+        final = best_runs(runs)
+        steps += [step for place, run in enumerate(runs) if place not in final for step in run[1:]]
+        rules = [rule for place, rule in enumerate(settings.rules) if place in final]
+        known = {(step.rule, step.iterate.iteration, 0): step.ridge for run in runs for step in run}
+        others = [_trial(table, split, columns, kernel, settings, quality) for split in splits[1:]]
+        trials += [replace(trial, known=known) for trial in others]
+        others = [trial.race(rules, settings.iterations, finalists=None, **options) for trial in trials[1:]]
+        runs = pooled([[runs[place] for place in final], *others], quality)
+    plan, best = choose(runs, last=last)
+    again = [best] if best.rule is None or best.quality[1] < HOPELESS * runs[0][0].quality[1] else [runs[0][0], best]
+    refits = [step for machine in again for step in _refits(machine, trials, quality)]
+    steps = [*unique_steps(runs), *steps, *refits]
+    final = best_of([best, *refits])
+    if final is not best:
+        ridges = plan.ridges[:-1] if final.rule is not None else ()
+        plan = Plan(final.rule, (*ridges, final.ridge), final.choice, columns)
+    return plan, final, steps
+
+
+def _refits(step: Step, trials: Sequence[Trial], quality) -> list[Step]:
+    """Return the step with the other kernels, judged by all folds."""
+    peers = step.peers or (step,)
+    folds = [trials[0].refit(peers[0])]
+    known = {(other.rule, other.iterate.iteration, other.choice): other.ridge for other in folds[0]}
+    folds += [replace(trial, known=known).refit(peer) for trial, peer in zip(trials[1:], peers[1:], strict=True)]
+    return [together(same, quality) for same in zip(*folds, strict=True)]
+
+
+def _trials(table, split, kernel: Kernel, settings: Settings, quality) -> dict[Name, Trial]:
+    names = views(*(part[split[0]] for part in table)) if settings.rules else ("all",)
+    return {name: _trial(table, split, name, kernel, settings, quality) for name in names}
+
+
+def _trial(table, split, name: Name, kernel: Kernel, settings: Settings, quality) -> Trial:
+    train, held = (tuple(part[rows] for part in table) for rows in split)
+    seen = view(name, *train)
+    kernels = _seen_kernels(seen, (kernel, *settings.kernels[1:]), train, settings)
+    inside: Any = (seen.apply(train[0]), *train[1:])
+    outside: Any = (seen.apply(held[0]), *held[1:])
+    return Trial(inside, outside, kernels, settings.ridge, quality, name, seen.trace)
+
+
+def _seen_kernels(seen: View, kernels: tuple[Kernel, ...], train, settings: Settings) -> tuple[Kernel, ...]:
+    """Return the kernels with bandwidths for the distances in a view."""
+    if seen.columns is None or not settings.follows:
+        return kernels
+    Z, _, weights = train
+    radial = kernels[0].radial
+    before, after = (median_bandwidth(rows, weights, radial) for rows in (Z, seen.apply(Z)))
+    return tuple(replace(kernel, bandwidth=kernel.bandwidth * after / before) for kernel in kernels)
+
+
+def _embedded(machine: Iterate, seen: View) -> Iterate:
+    return replace(machine, M=seen.embed(machine.M, machine.iteration > 0))
+
+
+def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, quality=None) -> Fitted:
     """Run a plan on all rows; with a `quality`, judge the last machine by leave-one-out."""
-    solver = _solver(Z, Y, weights, kernel, settings, rng)
+    if len(Z) > settings.exact_rows or not memory.fits(len(Z), Z.dtype):
+        return _follow_many(plan, Z, Y, weights, kernel, settings, quality)
+    seen = view(plan.columns, Z, Y, weights)
+    kernels = _seen_kernels(seen, (kernel, *settings.kernels[1:]), (Z, Y, weights), settings)
+    solver = ExactSolver(seen.apply(Z), Y, weights, kernels[0])
     loo = quality is not None and settings.loo
 
-    searched = settings.ridge is None and len(Z) <= SELECTION_ROWS
-
     def solve(solver: Solver, iteration: int, last: bool) -> KernelSolution:
-        if searched and isinstance(solver, ExactSolver):
-            return best_ridge(solver, plan.ridges[iteration])
         return solver.solve(plan.ridges[iteration], loo=loo and last)
 
-    ridge = Ridge(solve, once=not searched)
     # A chosen plan runs to its end; without a choice, `tol` may stop it.
     tol = settings.tol if settings.decided else 0.0
     rule, rows, machine = plan.rule or Rule("nfa"), [], None
-    wanted = quality is not None and _agop_is_cheap(len(Z), Z.shape[1], Y.shape[1])
-    for machine in iterate(solver, rule, plan.iterations, ridge, agop=wanted, tol=tol):
+    wanted = quality is not None and agop_is_cheap(len(Z), Z.shape[1], Y.shape[1])
+    machines = iterate(
+        solver,
+        rule,
+        plan.iterations,
+        Ridge(solve, once=True),
+        agop=wanted,
+        tol=tol,
+        final=kernels[plan.choice],
+        trace=seen.trace,
+    )
+    for machine in machines:
         step = Step(plan.rule if machine.iteration else None, machine, (np.nan, np.nan), alignment(machine))
-        rows.append(step.row(False))
+        rows.append(replace(step, kernel=solver.kernel, ridge=machine.solution.ridge).row(False))
     if machine is None:
         raise ValueError("Algorithm 1 made no machine; iterations must be at least 0")
     rows[-1]["chosen"] = True
@@ -174,14 +288,30 @@ def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, rng, 
     if quality is not None and machine.solution.loo is not None:
         judged = machine.solution.loo, solver.Y, solver.weights
         rows[-1]["score"], rows[-1]["error"] = quality(*judged)
-    return Fitted(machine, solver.C, len(Z), rows, judged)
+    return Fitted(_embedded(machine, seen), Z, len(Z), rows, judged, solver.kernel)
 
 
-def _solver(Z, Y, weights, kernel: Kernel, settings: Settings, rng: np.random.Generator) -> Solver:
-    if len(Z) <= settings.exact_rows and memory.fits(len(Z), Z.dtype):
-        return ExactSolver(Z, Y, weights, kernel)
-    count = min(settings.n_centers, len(Z))
-    return CentreSolver(Z, Y, weights, kernel, np.sort(rng.choice(len(Z), count, replace=False)))
+def _follow_many(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, quality) -> Fitted:
+    """Run a plan on a sample of the rows, and fit the last machine to all rows on centres and leaves."""
+    small: list[Fitted] = []
+
+    def learned(rows: np.ndarray) -> Many:
+        within = replace(settings, exact_rows=len(rows))
+        small.append(_follow(plan, Z[rows], Y[rows], weights[rows], kernel, within, quality))
+        return Many(small[-1].machine, small[-1].centres, None, small[-1].kernel)
+
+    most = min(LEARN_ROWS, settings.exact_rows)
+    many = fit_many(
+        Z,
+        Y,
+        weights,
+        lambda rows: learned(rows[:: -(-len(rows) // most)]),
+        n_centers=settings.n_centers,
+        ridge=settings.ridge,
+        seed=settings.seed,
+        verbose=settings.verbose,
+    )
+    return replace(small[-1], machine=many.machine, centres=many.centres, rows=len(Z), leaves=many.leaves)
 
 
 def _splits(Z, Y, settings: Settings, rng: np.random.Generator) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -194,16 +324,20 @@ def _splits(Z, Y, settings: Settings, rng: np.random.Generator) -> list[tuple[np
         held, train = np.sort(order[:count]), np.sort(order[count:])
     # Without an update no metric has seen the held-out rows, so leave-one-out is unbiased and folds are not needed.
     if settings.early_stopping == "folds" and settings.splits:
-        return [(_thinned(train, rng), held) for train, held in settings.splits]
+        return [(_thinned(train, rng), _thinned(held, rng, HELD_ROWS)) for train, held in settings.splits]
     if settings.early_stopping == "folds" and settings.rules and settings.iterations and rows >= 2 * FOLDS:
         fold = systematic_folds(Z, Y, FOLDS)
         needed = min(FOLDS, -(-ENOUGH_ROWS * FOLDS // rows))
-        return [(_thinned(np.flatnonzero(fold != k), rng), np.flatnonzero(fold == k)) for k in range(needed)]
+        return [
+            (_thinned(np.flatnonzero(fold != k), rng), _thinned(np.flatnonzero(fold == k), rng, HELD_ROWS))
+            for k in range(needed)
+        ]
     return [(_thinned(train, rng), held)]
 
 
-def _thinned(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return rows if len(rows) <= SELECTION_ROWS else np.sort(rng.choice(rows, SELECTION_ROWS, replace=False))
+def _thinned(rows: np.ndarray, rng: np.random.Generator, most: int | None = None) -> np.ndarray:
+    most = most or SELECTION_ROWS
+    return rows if len(rows) <= most else np.sort(rng.choice(rows, most, replace=False))
 
 
 def systematic_folds(Z: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "n c"], folds: int) -> np.ndarray:
@@ -219,27 +353,3 @@ def systematic_folds(Z: Float[np.ndarray, "n d"], Y: Float[np.ndarray, "n c"], f
     fold = np.empty(len(Z), int)
     fold[order] = np.arange(len(Z)) % folds
     return fold
-
-
-def _ridge(settings: Settings, *, loo: bool) -> Ridge:
-    if settings.ridge is not None:
-        return fixed(settings.ridge, loo=loo)
-    before: dict[str, float] = {}
-
-    def chosen(solver: Any, iteration: int, last: bool) -> KernelSolution:
-        solution = best_ridge(solver, before.get("ridge"))
-        before["ridge"] = solution.ridge
-        return solution
-
-    return Ridge(chosen)
-
-
-def _left_out(solution: KernelSolution) -> np.ndarray:
-    if solution.loo is None:
-        raise ValueError("this machine has no leave-one-out predictions; solve it with loo=True")
-    return solution.loo
-
-
-def _agop_is_cheap(n: int, d: int, c: int) -> bool:
-    """Return whether AGOP costs no more than the solve, so that it can be computed just for `alignment`."""
-    return n <= 1000 or 6 * c * d <= n

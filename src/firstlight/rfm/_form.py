@@ -38,9 +38,13 @@ class Step(Form):
 
     update: Update | None
     normalize: Normalize | None
+    kernel: str
+    bandwidth: float | None
+    columns: Literal["all", "linked"]
     iteration: Annotated[int, Ge(0)]
     score: float | None
     error: float | None
+    judged: Annotated[int, Ge(0)]
     ridge: float | None
     alignment: float | None
     change: float | None
@@ -149,7 +153,7 @@ def check(head: Header, arrays: dict[str, np.ndarray]) -> None:
         raise ValueError(f"it must name all {len(head.columns)} columns or none; got {len(head.names)} names")
     if (width := len(encoding(head).owners)) != sizes["d"]:
         raise ValueError(f"its columns must be encoded as {sizes['d']} columns; got {width}")
-    if head.params.get("kernel") != head.kernel:
+    if head.params.get("kernel") not in ("auto", head.kernel):
         raise ValueError(
             f"its kernel must equal the parameter kernel={head.params.get('kernel')!r}; got {head.kernel!r}"
         )
@@ -207,6 +211,13 @@ def _declared(head: Header) -> dict[str, Tensor]:
         "feature_matrix_": Tensor(("d", "d"), ("f",), low=-(largest**0.5), high=largest**0.5),
         "shift": Tensor(("d",)),
         "spread": Tensor(("d",), low=5e-324),
+        "leaf_root": Tensor(("d", "d"), optional=True),
+        "leaf_rows": Tensor(("k", "d"), (precision,), low=-far, high=far, optional=True),
+        "leaf_gamma": Tensor(("k", "c"), (precision,), low=-(largest**0.9), high=largest**0.9, optional=True),
+        "leaf_edges": Tensor(("edges",), ("i",), optional=True),
+        "leaf_bandwidths": Tensor(("leaves",), low=1e-70, high=1e70, optional=True),
+        "leaf_directions": Tensor(("nodes", "d"), optional=True),
+        "leaf_thresholds": Tensor(("nodes",), optional=True),
         "variances": Tensor(("d",), low=0.0),
     }
     if head.classifies:

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from firstlight.rfm._fitting import SELECTION_ROWS, Fitted
+from firstlight.rfm._fitting import Fitted
 from firstlight.rfm._solvers.exact import ExactSolver
 from firstlight.rfm._solvers.kernels import Kernel
 from firstlight.rfm._solvers.solution import mean_squares
 from firstlight.rfm._solvers.threads import threads
+
+LEFT_OUT_ROWS = 5000
+"""Largest number of rows for which the residuals are computed: they cost an inverse."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class Residuals:
         if not len(self.sizes):
             raise ValueError(
                 f"this fit has no leave-one-out residuals, which intervals need; fit with early_stopping='folds' and "
-                f"at most {SELECTION_ROWS} rows, or take intervals from held-out rows"
+                f"at most {LEFT_OUT_ROWS} rows, or take intervals from held-out rows"
             )
         best = float(self.levels[-1].max())
         if coverage > best * (1 + 1e-12):
@@ -82,7 +85,7 @@ class Residuals:
 def _left_out(fitted: Fitted, kernel: Kernel, Y: np.ndarray, weights: np.ndarray) -> np.ndarray | None:
     """Return exact leave-one-out predictions of the fitted machine; None on centres and for many rows."""
     solution = fitted.machine.solution
-    if solution.loo is None and len(fitted.centres) == fitted.rows <= SELECTION_ROWS and fitted.judged is not None:
+    if solution.loo is None and len(fitted.centres) == fitted.rows <= LEFT_OUT_ROWS and fitted.judged is not None:
         solver = ExactSolver(fitted.centres, Y, weights / weights.mean(), kernel)
         with threads(*fitted.centres.shape):
             solver.load(fitted.machine.M)

@@ -31,11 +31,11 @@ class Rule:
     power: float = 0.5
     centred: bool = False
 
-    def next(self, M: Metric, matrices: FeatureMatrices) -> Metric | None:
+    def next(self, M: Metric, matrices: FeatureMatrices, trace: float | None = None) -> Metric | None:
         """Return the next metric, or None if the machine is constant or numbers overflowed."""
         if not (np.isfinite(matrices.fact).all() and (matrices.agop is None or np.isfinite(matrices.agop).all())):
             return None
-        metric = normalized(updated(self.update, M, matrices, self.power), self.normalize)
+        metric = normalized(updated(self.update, M, matrices, self.power), self.normalize, trace)
         return metric if np.isfinite(metric).all() and np.trace(metric) > 0 else None
 
 
@@ -88,6 +88,8 @@ def iterate(
     start: Iterate | None = None,
     agop: bool = True,
     tol: float = 0.0,
+    final: Kernel | None = None,
+    trace: float | None = None,
 ) -> Iterator[Iterate]:
     r"""Yield the machines of iterations 0 … T; iteration 0 has M = I and is plain kernel ridge regression.
 
@@ -103,17 +105,21 @@ def iterate(
     - `start`: an iterate with matrices from which to continue, instead of M = I.
     - `agop`: whether to compute AGOP even if the update does not need it.
     - `tol`: stop at a machine whose M differs from the previous metric by less than this fraction of its norm.
+    - `final`: kernel of the last machine, if it is not the kernel that learns M.
+    - `trace`: trace to which M is scaled by `normalize="trace"`; by default the number of columns.
     """
     wanted, iteration, change = agop or rule.update == "nfa", 0, float("nan")
     M = np.eye(solver.X.shape[1])
     if start is not None and start.matrices is not None:
-        following = rule.next(start.M, start.matrices)
+        following = rule.next(start.M, start.matrices, trace)
         if following is None:
             return
         M, iteration, change = following, start.iteration + 1, _change(following, start.M)
     while iteration <= iterations:
         interrupts.check()
         last = iteration == iterations or change < tol
+        if last and final is not None:
+            solver.kernel = final
         with threads(*solver.X.shape):
             solver.load(M, once=ridge.once and not last)
             solution = ridge.solve(solver, iteration, last)
@@ -123,7 +129,7 @@ def iterate(
         # A metric that grows without bound overflows here. This ends the sequence and needs no warning.
         with threads(*solver.X.shape), np.errstate(over="ignore", invalid="ignore"):
             matrices = solver.matrices(solution, agop=wanted, centred=rule.centred)
-            following = rule.next(M, matrices)
+            following = rule.next(M, matrices, trace)
         yield Iterate(iteration, M, solution, matrices, change)
         if following is None:
             return

@@ -81,6 +81,10 @@ class RFMRegressor(RegressorMixin, BaseRFM):
         values = self._targets_of(self._scores(X))
         return values.ravel() if self._one_dimensional else values
 
+    def _target_rows(self, y: Any) -> np.ndarray:
+        values = np.asarray(y, dtype=np.float64)
+        return self._targets.apply(values.reshape(len(values), -1))
+
     def _targets_of(self, scores: np.ndarray) -> np.ndarray:
         return self._targets.undo(scores)
 

@@ -8,6 +8,7 @@ from firstlight.rfm._encoding.encoding import Encoding
 from firstlight.rfm._intervals import Residuals
 from firstlight.rfm._labels import Labels
 from firstlight.rfm._solvers.kernels import KERNELS, Kernel
+from firstlight.rfm._solvers.leaves import Leaves
 from firstlight.rfm._tables.table import Scaling
 
 _PAIRS: dict[str, tuple[type, tuple[str, str]]] = {
@@ -43,6 +44,8 @@ def plain(state: dict[str, Any]) -> dict[str, Any]:
         state["_encoding"] = rows_of(state["_encoding"])
     if "_labels" in state:
         state["_labels"] = [[labels.classes, labels.prior] for labels in state["_labels"]]
+    if state.get("_leaves") is not None:
+        state["_leaves"] = state["_leaves"].arrays()
     kernel: Kernel | None = state.get("kernel_")
     if kernel is not None and KERNELS.get(type(kernel).__name__.lower()) is type(kernel):
         state["kernel_"] = [type(kernel).__name__.lower(), float(kernel.bandwidth)]
@@ -64,6 +67,8 @@ def restored(state: dict[str, Any]) -> dict[str, Any]:
         state["_encoding"] = encoding_of(state["_encoding"])
     if "_labels" in state:
         state["_labels"] = tuple(Labels(*pair) for pair in state["_labels"])
+    if state.get("_leaves") is not None:
+        state["_leaves"] = Leaves.from_arrays(state["_leaves"])
     if isinstance(state.get("kernel_"), list):
         name, bandwidth = state["kernel_"]
         state["kernel_"] = KERNELS[name](bandwidth)

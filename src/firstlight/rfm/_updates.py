@@ -39,13 +39,15 @@ def updated(update: Update, M: Metric, matrices: FeatureMatrices, power: float =
     raise ValueError(f"update must be one of {', '.join(UPDATES)}; got {update!r}")
 
 
-def normalized(M: Metric, how: Normalize | None) -> Metric:
+def normalized(M: Metric, how: Normalize | None, trace: float | None = None) -> Metric:
     """Scale M to trace d ("trace") or to largest entry 1 ("max"); None returns M unchanged.
+
+    `trace` replaces d, for a metric in fewer coordinates than the table has columns.
 
     >>> normalized(np.diag([3.0, 1.0]), "trace").diagonal()
     array([1.5, 0.5])
     """
     if how is None:
         return M
-    size = np.trace(M) / len(M) if how == "trace" else np.abs(M).max()
+    size = np.trace(M) / (trace or len(M)) if how == "trace" else np.abs(M).max()
     return M / size if size > 0 else M

@@ -1,19 +1,19 @@
 r"""Kernel ridge regression with fewer centres than rows, for tables whose n×n matrix does not fit in memory.
 
-f(x) = K(x, C)β minimises Σ w_i|y_i − f(x_i)|² + ridge·βᵀK_CCβ exactly, in one pass over blocks of rows. With K_CC = LLᵀ
-and B = K_XC L⁻ᵀ, the system BᵀwB + ridge·I is as well conditioned as the problem itself; K_XCᵀK_XC is not.
+f(x) = K(x, C)β minimises Σ w_i|y_i − f(x_i)|² + ridge·βᵀK_CCβ exactly, in one pass over blocks of rows.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import cholesky, get_lapack_funcs, solve_triangular
+from scipy.linalg import get_lapack_funcs, solve_triangular
 
 from firstlight.rfm._solvers.exact import predict
 from firstlight.rfm._solvers.kernels import Kernel
 from firstlight.rfm._solvers.matrices import FeatureMatrices, gradient_products, spread
-from firstlight.rfm._solvers.pairs import blocks, slopes, values
+from firstlight.rfm._solvers.normal import NormalEquations
+from firstlight.rfm._solvers.pairs import blocks, slopes
 from firstlight.rfm._solvers.solution import KernelSolution, NotPositiveDefinite
 
 _ROWS_TIMES_CENTRES = 1 << 23
@@ -56,30 +56,16 @@ class CentreSolver:
     def load(self, M: Float[np.ndarray, "d d"], *, once: bool = False) -> None:
         """Pass over the rows once for the metric M; `once` has no effect here."""
         self.M = M.astype(self.X.dtype, copy=False)
-        K = values(self.kernel, self.C, self.C, self.M).astype(np.float64)
-        if self.kernel.radial:
-            np.fill_diagonal(K, 1)
-        # Centres may coincide up to rounding; the shift is below single precision.
-        K[np.diag_indices_from(K)] += 1e-6 * np.mean(K.diagonal())
-        try:
-            self._root = cholesky(K, lower=True).astype(self.X.dtype)
-        except np.linalg.LinAlgError as error:
-            raise NotPositiveDefinite(f"the kernel matrix of the centres is not positive definite: {error}") from None
-        m, c = len(self.C), self.Y.shape[1]
-        self._gram, self._moment = np.zeros((m, m), self.X.dtype), np.zeros((m, c), self.X.dtype)
-        captured = whole = 0.0
-        for rows, B in self._projected():
-            weighted = B * self.weights[rows, None]
-            self._gram += B.T @ weighted
-            self._moment += weighted.T @ self.Y[rows]
-            captured += float(np.sum(np.square(B, dtype=np.float64)))
-            whole += float(self._self_similarity(rows).sum(dtype=np.float64))
-        self.captured = captured / whole
+        self._system = NormalEquations(self.C, self.kernel, self.M, self.Y.shape[1])
+        self._system.add(self.X, self.Y, self.weights)
+        self._gram = self._system.gram.astype(self.X.dtype)
+        self._moment = self._system.moment.astype(self.X.dtype)
+        self.captured = self._system.captured
 
     @property
     def size(self) -> float:
         """The mean of the kernel's diagonal, which sets the scale of a ridge."""
-        return float(np.mean(self._self_similarity(slice(None)), dtype=np.float64)) or 1.0
+        return self._system.size
 
     def solve(self, ridge: float, *, loo: bool = False) -> KernelSolution:
         """Solve for β at a ridge, for the metric loaded last; a row left out remains a centre."""
@@ -94,7 +80,7 @@ class CentreSolver:
             )
         gamma, _ = self._potrs(factor, self._moment, lower=1)
         reciprocal, _ = self._pocon(factor, norm, uplo="L")
-        beta = solve_triangular(self._root, gamma, lower=True, trans=1)
+        beta = solve_triangular(self._system.root, gamma, lower=True, trans=1)
         fitted = np.empty_like(self.Y)
         leverage = np.zeros(len(self.X), self.X.dtype)
         for rows, B in self._projected():
@@ -133,14 +119,7 @@ class CentreSolver:
 
     def _projected(self) -> Iterator[tuple[slice, Float[np.ndarray, "b m"]]]:
         for rows in blocks(len(self.X), len(self.C), _ROWS_TIMES_CENTRES):
-            K = values(self.kernel, self.X[rows], self.C, self.M)
-            yield rows, solve_triangular(self._root, K.T, lower=True, overwrite_b=True).T
+            yield rows, self._system.projected(self.X[rows])
 
     def _slopes(self, rows: slice) -> Float[np.ndarray, "b m"]:
         return slopes(self.kernel, self.X[rows], self.C, self.M)
-
-    def _self_similarity(self, rows: slice) -> Float[np.ndarray, " b"]:
-        X = self.X[rows]
-        u = np.zeros(len(X), X.dtype) if self.kernel.radial else np.einsum("ij,ij->i", X @ self.M, X)
-        self.kernel.values(u)
-        return u

@@ -3,7 +3,9 @@ r"""Kernel ridge regression by one Cholesky factor, in the memory of one n×n ma
 LAPACK replaces one triangle by the factor. The other triangle holds K for further ridges, or the slopes D.
 """
 
+from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -77,8 +79,11 @@ class ExactSolver:
             raise ValueError("the kernel matrix was overwritten; call load(M) first")
         return self._square.astype(np.float64)
 
-    def solve(self, ridge: float, *, loo: bool = False) -> KernelSolution:
-        """Solve for α at a ridge, for the metric loaded last; `loo` adds leave-one-out predictions."""
+    def solve(self, ridge: float, *, loo: bool = False, condition: bool = True) -> KernelSolution:
+        """Solve for α at a ridge, for the metric loaded last.
+
+        `loo` adds leave-one-out predictions; without `condition` the condition number stays unknown.
+        """
         if not self._whole:
             if self._once:
                 raise ValueError("load(M, once=True) allows one solve; call load(M) before another ridge")
@@ -92,15 +97,18 @@ class ExactSolver:
                 f"{self._square.dtype}; give a larger ridge{self._hint()}"
             )
         norm = self._norm + float(np.max(ridge / self.weights))
-        alpha, (reciprocal, _) = in_parallel(
-            lambda job: job(), (lambda: lapack.solve(factor, self.Y), lambda: self._pocon(factor, norm, uplo="L"))
-        )
+        jobs: list[Callable[[], Any]] = [lambda: lapack.solve(factor, self.Y)]
+        if condition:
+            jobs.append(lambda: self._pocon(factor, norm, uplo="L")[0])
+        alpha, *reciprocal = in_parallel(lambda job: job(), jobs)
         predictions = None
         if loo:
             lapack.invert(factor)
             predictions = self.Y - alpha / self._inverse_diagonal()[:, None]
-        condition = float(1 / reciprocal) if reciprocal > 0 else float("inf")
-        return KernelSolution(alpha, alpha, float(ridge), predictions, condition)
+        size = float("nan")
+        if condition:
+            size = float(1 / reciprocal[0]) if reciprocal[0] > 0 else float("inf")
+        return KernelSolution(alpha, alpha, float(ridge), predictions, size)
 
     def matrices(self, solution: KernelSolution, *, agop: bool = True, centred: bool = False) -> FeatureMatrices:
         """Return FACT and AGOP of a solution for the metric loaded last; K is overwritten."""

@@ -176,14 +176,18 @@ def median_bandwidth(X: Float[np.ndarray, "n d"], weights: Float[np.ndarray, " n
     if radial:
         from scipy.spatial.distance import pdist
 
-        first, second = np.triu_indices(len(X), 1)
-        sizes, mass = pdist(X), weights[first] * weights[second]
+        sizes, mass = pdist(X), np.ones(len(X) * (len(X) - 1) // 2)
+        if (weights != weights[0]).any():
+            first, second = np.triu_indices(len(X), 1)
+            mass = weights[first] * weights[second]
     else:
         sizes, mass = np.linalg.norm(X, axis=1), weights
     valid = (sizes > 0) & np.isfinite(sizes)
     sizes, mass = sizes[valid], mass[valid]
     if not len(sizes):
         return 1.0
+    if (mass == mass[0]).all():
+        return float(np.partition(sizes, (len(sizes) - 1) // 2)[(len(sizes) - 1) // 2])
     order = np.argsort(sizes)
     below = np.cumsum(mass[order])
     return float(sizes[order][np.searchsorted(below, below[-1] / 2)])

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import get_lapack_funcs
+from scipy.linalg import get_lapack_funcs, solve_triangular
 
 from firstlight._threads import one_blas_thread
 from firstlight.rfm._solvers.threads import cores, in_parallel
@@ -83,6 +83,34 @@ def invert(L: Square) -> None:
     in_parallel(lambda columns: _solve_left(rest, left[:, columns]), _even(half))
     in_parallel(lambda rows: _solve_right(top, left[rows], transposed=False, sign=-1.0), _even(n - half))
     in_parallel(invert, [top, rest])
+
+
+def solve_left(L: Square, B: Float[np.ndarray, "n k"]) -> None:
+    """Replace B by L⁻¹B; both are Fortran-ordered.
+
+    >>> B = np.array([[2.0], [5.0]], order="F")
+    >>> solve_left(np.array([[2.0, 0.0], [1.0, 2.0]], order="F"), B)
+    >>> B.ravel()
+    array([1., 2.])
+    """
+    if _has_addresses():
+        _solve_left(L, B)
+    else:
+        B[:] = solve_triangular(L, B, lower=True)
+
+
+def add_square(A: Square, B: Float[np.ndarray, "n k"]) -> None:
+    """Add BBᵀ to A on and below the diagonal; both are Fortran-ordered.
+
+    >>> A = np.zeros((2, 2), order="F")
+    >>> add_square(A, np.array([[1.0], [2.0]], order="F"))
+    >>> A[1].tolist()
+    [2.0, 4.0]
+    """
+    if _has_addresses():
+        _call("syrk", A, "L", "N", *B.shape, 1.0, B, 1.0, A)
+    else:
+        A += B @ B.T
 
 
 def _solve_right(L: Square, B: np.ndarray, *, transposed: bool = True, sign: float = 1.0) -> None:

@@ -14,6 +14,10 @@ class IllConditionedWarning(UserWarning):
     """The coefficients of a kernel machine have few or no correct digits."""
 
 
+class InterruptedFitWarning(UserWarning):
+    """Ctrl-C ended a fit early; the estimator holds the best machine so far."""
+
+
 @dataclass(frozen=True)
 class KernelSolution:
     r"""Coefficients of f(x) = K(x, C)β for one metric and one ridge.
