@@ -79,6 +79,36 @@ def test_pause_holds_resume_goes_on_stop_can_be_resumed(places, connect):
     asyncio.run(go())
 
 
+def test_a_removed_job_stays_away_and_a_running_one_must_be_stopped_first(connect):
+    async def go():
+        client = await connect()
+        id, later = await submit(client, spec(200)), await submit(client, spec(20))
+        await until(lambda: client.jobs[id]["state"] == "running")
+        with pytest.raises(LabError, match="stop it before"):
+            await client.control(id, "remove")
+        await client.control(id, "stop")
+        await until(lambda: client.jobs[id]["state"] == "stopped")
+        await client.control(id, "remove")
+        await until(lambda: client.jobs[later]["state"] == "finished")
+        assert list(client.jobs) == [later]
+        await client.end(keep_running=False)
+
+    asyncio.run(go())
+
+
+def test_a_stop_right_after_the_start_is_not_forgotten(connect):
+    async def go():
+        client = await connect()
+        ids = [await submit(client, spec(steps)) for steps in range(2000, 2005)]
+        for id in ids:
+            await until(lambda id=id: client.jobs[id]["state"] == "running")
+            await client.control(id, "stop")
+        await until(lambda: all(client.jobs[id]["state"] == "stopped" for id in ids))
+        await client.end(keep_running=False)
+
+    asyncio.run(go())
+
+
 def test_a_server_that_dies_leaves_the_run_going_and_the_next_adopts_it(places, connect):
     async def go():
         client = await connect()

@@ -4,9 +4,12 @@ import json
 
 import pytest
 
+from firstlight.lab._app import ROOMS
 from firstlight.lab._errors import LabError
 from firstlight.lab._security import LARGEST_BODY
 from tests.lab.conftest import HEADERS
+
+CHANGES = sorted(path for room in ROOMS for path in room.CHANGES)
 
 
 @pytest.mark.parametrize(
@@ -30,6 +33,7 @@ def test_loopback_is_answered_at_any_port_as_behind_a_tunnel(browser, host):
         ({"origin": "http://evil.example"}, 403),
         ({"origin": "http://127.0.0.1:9"}, 403),
         ({"origin": "null"}, 403),
+        ({"origin": "http://[half"}, 403),
         ({"x-firstlight-token": None}, 403),
         ({"x-firstlight-token": "wrong"}, 403),
         ({"content-type": "text/plain"}, 415),
@@ -37,7 +41,7 @@ def test_loopback_is_answered_at_any_port_as_behind_a_tunnel(browser, host):
         ({"content-length": "99999999"}, 413),
     ],
 )
-@pytest.mark.parametrize("path", ["/api/runs", "/api/jobs", "/api/tables"])
+@pytest.mark.parametrize("path", CHANGES)
 def test_a_change_needs_origin_token_and_json(browser, path, headers, status):
     given = {name: value for name, value in (HEADERS | headers).items() if value is not None}
     assert browser.post(path, content="{}", headers=given).status_code == status
@@ -48,9 +52,10 @@ def test_a_tunnel_posts_from_its_own_port(browser):
     assert browser.post("/api/runs", content='{"form": {}}', headers=given).status_code == 422
 
 
-@pytest.mark.parametrize("content", ["", "{", "[]", "null", '"x"', "\xff", "[" * 100_000])
-def test_a_malformed_body_is_refused(browser, content):
-    answer = browser.post("/api/runs", content=content.encode("latin-1"), headers=HEADERS)
+@pytest.mark.parametrize("content", ["", "{", "[]", "null", '"x"', "\xff", "[" * 100_000, "9" * 5000])
+@pytest.mark.parametrize("path", CHANGES)
+def test_a_malformed_body_is_refused(browser, path, content):
+    answer = browser.post(path, content=content.encode("latin-1"), headers=HEADERS)
     assert answer.status_code == 400
     assert "error" in answer.json()
 

@@ -31,7 +31,7 @@ from firstlight.lab._state import Lab
 from firstlight.lab._static import static
 from firstlight.records import StoreError
 
-_ROOMS = (grok, theatre, staircase, atlas, court, bench)
+ROOMS = (grok, theatre, staircase, atlas, court, bench)
 
 
 def application(client: Client, reading: Reading, token: str, folder: Path | None = None) -> Any:
@@ -41,8 +41,8 @@ def application(client: Client, reading: Reading, token: str, folder: Path | Non
             Route("/", lambda request: RedirectResponse("/grok", 307)),
             Route("/token", lambda request: PlainTextResponse(token)),
             Route("/static/{name:path}", static),
-            *(Route(path, _safe(call), methods=["GET"]) for room in _ROOMS for path, call in room.PAGES.items()),
-            *(Route(path, _safe(call), methods=["POST"]) for room in _ROOMS for path, call in room.CHANGES.items()),
+            *(Route(path, _safe(call), methods=["GET"]) for room in ROOMS for path, call in room.PAGES.items()),
+            *(Route(path, _safe(call), methods=["POST"]) for room in ROOMS for path, call in room.CHANGES.items()),
         ],
         exception_handlers={HTTPException: _said, 404: _said},
     )

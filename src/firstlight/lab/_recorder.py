@@ -209,6 +209,8 @@ class Recorder:
         if job is None:
             raise LabError("no such job waits or runs; it may have been removed in another tab")
         if job.id == self._current:
+            if action == "remove":
+                raise LabError("this job is running; stop it before you remove it")
             self._trainer.send({"do": action})
             if action == "pause" and job.state == "running":
                 job = self._queue.change(job.id, message="pauses after the next row")
@@ -219,6 +221,7 @@ class Recorder:
         elif action == "remove":
             self._queue.remove(job.id)
             self._push({"event": "removed", "id": job.id})
+            return plain(job)
         self._changed(job)
         return plain(job)
 

@@ -113,7 +113,10 @@ def _name_of(host: str) -> str:
 
 
 def _is_same_origin(origin: str, host: str) -> bool:
-    parts = urlsplit(origin)
+    try:
+        parts = urlsplit(origin)
+    except ValueError:  # such as half an IPv6 address
+        return False
     return parts.scheme in ("http", "https") and parts.netloc == host
 
 

@@ -32,7 +32,11 @@ def lab_of(request: Request) -> Lab:
 
 async def body_of(request: Request) -> dict[str, Any]:
     """Return the JSON object of a request; anything else raises `JSONDecodeError`."""
-    values = json.loads(await request.body())
+    text = await request.body()
+    try:
+        values = json.loads(text)
+    except ValueError as error:  # also a whole number of thousands of digits
+        raise json.JSONDecodeError(str(error), "", 0) from None
     if not isinstance(values, dict):
         raise json.JSONDecodeError("an object was expected", "", 0)
     return values

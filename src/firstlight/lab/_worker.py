@@ -93,6 +93,7 @@ def main(duties: Any = None) -> None:
             if message["do"] in ("pause", "resume", "stop"):
                 control.obey(message["do"])
             else:
+                control.reset()  # here, so that a stop right after the job is not forgotten
                 work.put((message, arrays))
         os._exit(0)
 
@@ -103,7 +104,6 @@ def main(duties: Any = None) -> None:
     channel.send({"event": "ready"})
     while True:
         message, _ = work.get()
-        control.reset()
         try:
             duties.DUTIES[message["do"]](message, channel, control)
         except KeyboardInterrupt:
