@@ -77,6 +77,7 @@ class Trained:
     - `forward`, `backward`: epoch → for each layer, measure → alignment with WᵀW or WWᵀ.
     - `residuals`: ‖WᵀW − FACT‖/‖WᵀW‖ of each layer at the end; 0 at a critical point.
     - `loss`, `accuracy`: over all training rows, in the recipe's reduction.
+    - `seconds`: time of the training, over all resumptions.
     """
 
     recipe: Recipe
@@ -86,6 +87,7 @@ class Trained:
     residuals: list[float]
     loss: float
     accuracy: float
+    seconds: float = 0.0
 
     @property
     def budget(self) -> float:
@@ -162,7 +164,7 @@ class _Training:
         self.optimizer = torch.optim.SGD(
             self.parameters, recipe.rate, recipe.momentum, weight_decay=recipe.weight_decay, fused=True
         )
-        self.epoch = 0
+        self.epoch, self.seconds = 0, 0.0
         self.probes: dict[str, Any] = {"forward": {}, "backward": {}}
         if path is not None and path.exists():
             self._restore(path)
@@ -170,15 +172,17 @@ class _Training:
     def run(self, progress: Progress) -> None:
         """Train to the last epoch."""
         epochs, started, first = self.recipe.epochs, time.monotonic(), self.epoch
-        saved = started
+        saved, before = started, self.seconds
         while True:
             if self.epoch in self.plan["probe_at"] and str(self.epoch) not in self.probes["forward"]:
                 self._probe()
+                self.seconds = before + time.monotonic() - started
                 self._checkpoint()
             if self.epoch == epochs:
                 return
             self._train_epoch()
             now = time.monotonic()
+            self.seconds = before + now - started
             if now - saved > EVERY:
                 self._checkpoint()
                 saved = now
@@ -191,7 +195,7 @@ class _Training:
             outputs = torch.cat([self.model(part) for part in self.X.split(4096)])
             loss = float(self.recipe.loss(outputs, self.Y))
             accuracy = float((outputs.argmax(1) == self.labels).float().mean())
-        return {"plan": self.plan, **self.probes, "loss": loss, "accuracy": accuracy}
+        return {"plan": self.plan, **self.probes, "loss": loss, "accuracy": accuracy, "seconds": self.seconds}
 
     def discard(self) -> None:
         """Delete the checkpoint of a finished training."""
@@ -230,7 +234,7 @@ class _Training:
         tensors = {f"parameter {i}": p.detach() for i, p in enumerate(self.parameters)}
         tensors |= {f"momentum {i}": buffer for i, buffer in enumerate(buffers) if buffer is not None}
         tensors["order"] = self.order.get_state()
-        state = {"plan": self.plan, "epoch": self.epoch, "probes": self.probes}
+        state = {"plan": self.plan, "epoch": self.epoch, "probes": self.probes, "seconds": self.seconds}
         with interrupts.deferred():
             write_atomically(self.path, save(tensors, {"state": json.dumps(state)}))
 
@@ -247,7 +251,7 @@ class _Training:
                 if f"momentum {i}" in tensors:
                     self.optimizer.state[parameter]["momentum_buffer"] = tensors[f"momentum {i}"].clone()
         self.order.set_state(tensors["order"])
-        self.epoch, self.probes = state["epoch"], state["probes"]
+        self.epoch, self.probes, self.seconds = state["epoch"], state["probes"], state["seconds"]
 
 
 def _name(plan: dict[str, Any]) -> str:
@@ -265,7 +269,8 @@ def _trained(recipe: Recipe, result: dict[str, Any]) -> Trained:
         {int(epoch): layers for epoch, layers in result[side].items()} for side in ("forward", "backward")
     )
     n = result["plan"]["data"][1]
-    return Trained(recipe, n, forward, backward, result["residuals"], result["loss"], result["accuracy"])
+    end = (result["residuals"], result["loss"], result["accuracy"], result["seconds"])
+    return Trained(recipe, n, forward, backward, *end)
 
 
 @functools.cache

@@ -2,10 +2,12 @@
 
 import functools
 import math
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from firstlight.claims._attempts import credit
 from firstlight.claims._check import Setting
 from firstlight.probes._experiments import images
 from firstlight.probes._experiments.perceptrons import Recipe, Trained, architecture, train_and_probe
@@ -52,7 +54,10 @@ class Network:
                 continue
             chosen, folder = _images(self.data, setting.data).first(self.n), setting.work / "perceptrons"
             options = {"seed": seed, "probe_at": self.probe_at, "backward": True, "work": folder, "progress": report}
-            results.append(train_and_probe(chosen, self.recipe, **options))
+            started = time.monotonic()
+            trained = train_and_probe(chosen, self.recipe, **options)
+            results.append(trained)
+            credit(max(trained.seconds - (time.monotonic() - started), 0.0))
         return results
 
     def cost(self) -> float:
