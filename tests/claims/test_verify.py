@@ -6,10 +6,10 @@ import time
 import pytest
 
 from firstlight import claims, report
+from firstlight._elapsed import credit
 from firstlight.claims import Check, Claim, Measurement, Setting, at_most, equals, untested
 from firstlight.claims import _needs as needs
 from firstlight.claims import _verify as verifying
-from firstlight.claims._attempts import credit
 from firstlight.records import Store, figure
 
 

@@ -1,24 +1,13 @@
 """The time that a measurement took, over all attempts and with the saved parts that it used."""
 
 import time
-from contextvars import ContextVar
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 
+from firstlight._elapsed import credited
 from firstlight._files import write_atomically
 from firstlight.claims._check import Setting
-
-_saved_parts: ContextVar[list[float] | None] = ContextVar("saved parts", default=None)
-
-
-def credit(seconds: float) -> None:
-    """Add the time that a saved part took when it was computed; a check calls it when it reads the part.
-
-    Claims share trainings: without this, the second claim would seem to take milliseconds.
-    """
-    parts = _saved_parts.get()
-    if parts is not None:
-        parts.append(seconds)
 
 
 class Attempts:
@@ -30,8 +19,7 @@ class Attempts:
     >>> attempts = Attempts("cogo.lemma-3", Setting("quick"))
     >>> with attempts:
     ...     total = sum(range(10))
-    ...     credit(3600)
-    >>> 3600 <= attempts.seconds < 3601
+    >>> 0 <= attempts.seconds < 1
     True
     """
 
@@ -39,19 +27,19 @@ class Attempts:
         self._path: Path = setting.work / "attempts" / f"{id}.{setting.scale}.seconds"
         self._resumes = setting.scale != "quick"
         self._interrupted, self._finished = _read(self._path) if self._resumes else (0.0, 0.0)
-        self._start = 0.0
+        self._start, self._stack = 0.0, ExitStack()
+        self._credited: list[float] = []
         self.seconds = 0.0
 
     def __enter__(self) -> "Attempts":
         self._start = time.perf_counter()
-        self._token = _saved_parts.set([])
+        self._credited = self._stack.enter_context(credited())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         attempt = time.perf_counter() - self._start
-        credited = sum(_saved_parts.get() or ())
-        _saved_parts.reset(self._token)
-        self.seconds = max(self._finished, attempt + max(self._interrupted, credited))
+        self._stack.close()
+        self.seconds = max(self._finished, attempt + max(self._interrupted, sum(self._credited)))
         if self._resumes:
             state = "finished" if error is None else "interrupted"
             seconds = self.seconds if error is None else self._interrupted + attempt

@@ -19,6 +19,7 @@ from safetensors.torch import load, save
 from torch import nn
 
 from firstlight import _interrupts as interrupts
+from firstlight._elapsed import credit
 from firstlight._files import write_atomically
 from firstlight.probes._experiments.images import Images
 from firstlight.probes._feature_probe import probe
@@ -77,7 +78,6 @@ class Trained:
     - `forward`, `backward`: epoch → for each layer, measure → alignment with WᵀW or WWᵀ.
     - `residuals`: ‖WᵀW − FACT‖/‖WᵀW‖ of each layer at the end; 0 at a critical point.
     - `loss`, `accuracy`: over all training rows, in the recipe's reduction.
-    - `seconds`: time of the training, over all resumptions.
     """
 
     recipe: Recipe
@@ -87,7 +87,6 @@ class Trained:
     residuals: list[float]
     loss: float
     accuracy: float
-    seconds: float = 0.0
 
     @property
     def budget(self) -> float:
@@ -139,7 +138,9 @@ def train_and_probe(
     }
     done = None if work is None else work / f"{_name(plan)}.json"
     if done is not None and done.exists():
-        return _trained(recipe, json.loads(done.read_text(encoding="utf-8")))
+        saved = json.loads(done.read_text(encoding="utf-8"))
+        credit(saved["seconds"])
+        return _trained(recipe, saved)
     training = _Training(images, recipe, seed, plan, None if work is None else work / f"{_name(plan)}.safetensors")
     training.run(progress)
     result = training.result()
@@ -252,6 +253,7 @@ class _Training:
                     self.optimizer.state[parameter]["momentum_buffer"] = tensors[f"momentum {i}"].clone()
         self.order.set_state(tensors["order"])
         self.epoch, self.probes, self.seconds = state["epoch"], state["probes"], state["seconds"]
+        credit(self.seconds)
 
 
 def _name(plan: dict[str, Any]) -> str:
@@ -269,8 +271,7 @@ def _trained(recipe: Recipe, result: dict[str, Any]) -> Trained:
         {int(epoch): layers for epoch, layers in result[side].items()} for side in ("forward", "backward")
     )
     n = result["plan"]["data"][1]
-    end = (result["residuals"], result["loss"], result["accuracy"], result["seconds"])
-    return Trained(recipe, n, forward, backward, *end)
+    return Trained(recipe, n, forward, backward, result["residuals"], result["loss"], result["accuracy"])
 
 
 @functools.cache

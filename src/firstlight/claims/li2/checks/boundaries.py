@@ -12,16 +12,8 @@ from firstlight.claims._criteria import at_least, at_most, below, untested, with
 from firstlight.claims.li2.checks import phase
 from firstlight.claims.li2.checks.boundary import PLAIN, RESIDUAL, SIGMAS
 from firstlight.claims.li2.checks.phase import trained_boundaries
-from firstlight.claims.li2.checks.training import (
-    GENERALISED,
-    LOSS,
-    described,
-    more_often,
-    pairs,
-    printed_decay,
-    spec,
-    train,
-)
+from firstlight.claims.li2.checks.printed import LOSS, pairs, printed_decay
+from firstlight.claims.li2.checks.training import GENERALISED, described, more_often, spec, train
 from firstlight.records import Criterion, figure
 from firstlight.theories import li2
 

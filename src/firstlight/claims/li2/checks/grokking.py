@@ -8,17 +8,8 @@ import numpy as np
 from firstlight import tasks
 from firstlight.claims._check import Check, Measurement, Setting
 from firstlight.claims._criteria import above, at_most, equals, untested, within
-from firstlight.claims.li2.checks.training import (
-    LOSS,
-    REASON,
-    described,
-    lower_bound,
-    minus,
-    pairs,
-    printed_decay,
-    spec,
-    train,
-)
+from firstlight.claims.li2.checks.printed import LOSS, pairs, printed_decay
+from firstlight.claims.li2.checks.training import REASON, described, lower_bound, minus, spec, train
 from firstlight.records import Criterion, RunRecord, figure
 from firstlight.theories.li2._observe import off_diagonal
 

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from firstlight import groups
-from firstlight.claims.li2.checks.training import LOSS, printed_decay
+from firstlight.claims.li2.checks.printed import LOSS, printed_decay
 from firstlight.records import RunSpec, Store
 from firstlight.sweeps import BoundaryResult, boundary, estimate_boundary
 from firstlight.theories import li2

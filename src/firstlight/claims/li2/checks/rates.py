@@ -8,16 +8,8 @@ import numpy as np
 from firstlight import sweeps
 from firstlight.claims._check import Check, Measurement, Setting
 from firstlight.claims._criteria import above, at_least, at_most, below
-from firstlight.claims.li2.checks.training import (
-    GENERALISED,
-    LOSS,
-    described,
-    more_often,
-    pairs,
-    printed_decay,
-    spec,
-    train,
-)
+from firstlight.claims.li2.checks.printed import LOSS, pairs, printed_decay
+from firstlight.claims.li2.checks.training import GENERALISED, described, more_often, spec, train
 from firstlight.records import Criterion, figure
 
 FALSE_ALARM = 0.01
