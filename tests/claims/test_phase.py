@@ -7,11 +7,11 @@ from firstlight.records import RunSpec, Store
 
 
 def test_boundaries_are_stored_and_read_again(tmp_path):
-    store, base = tmp_path / "runs.sqlite", setting(width=16, rate=0.02, decay=1e-3, steps=50)
-    result = trained_boundaries(["Z5"], store, seeds=1, base=base, progress="off")
+    store, base = tmp_path / "runs.sqlite", setting(width=16, rate=0.02, steps=50)
+    result = trained_boundaries(["Z5"], store, seeds=1, base=base, decay=1e-3, progress="off")
     with Store(store) as opened:
         assert set(opened.run_ids()) == set(result.records)
-    read = trained_boundaries(["Z5"], store, seeds=1, base=base, run=False)
+    read = trained_boundaries(["Z5"], store, seeds=1, base=base, decay=1e-3, run=False)
     assert read.frame.equals(result.frame)
 
 

@@ -6,6 +6,7 @@ import time
 import pytest
 
 from firstlight import claims, report
+from firstlight._elapsed import credit
 from firstlight.claims import Check, Claim, Measurement, Setting, at_most, equals, untested
 from firstlight.claims import _needs as needs
 from firstlight.claims import _verify as verifying
@@ -181,6 +182,29 @@ def test_the_seconds_of_an_interrupted_measurement_count(tmp_path):
         claims.verify(claim, Setting("paper", work=tmp_path))
     record, _ = claims.verify(claim, Setting("paper", work=tmp_path))
     assert record.seconds >= 0.1
+
+
+def test_a_measurement_from_saved_parts_has_the_seconds_of_the_first_one(tmp_path):
+    def measure(setting):
+        if not (tmp_path / "part").exists():
+            time.sleep(0.2)
+            (tmp_path / "part").touch()
+        return Measurement({})
+
+    claim = Claim("li2.lemma-0", "Zero", "Lemma 0", "0 = 0.", Check(measure, lambda data: [equals("0", "0", 0, 0)]))
+    first, again = (claims.verify(claim, Setting("paper", work=tmp_path))[0] for _ in range(2))
+    assert again.seconds == first.seconds >= 0.2
+
+
+def test_a_measurement_counts_the_seconds_of_another_claims_parts(tmp_path):
+    def measure(setting):
+        credit(1800)
+        return Measurement({})
+
+    claim = Claim("li2.lemma-0", "Zero", "Lemma 0", "0 = 0.", Check(measure, lambda data: [equals("0", "0", 0, 0)]))
+    record, _ = claims.verify(claim, Setting("paper", work=tmp_path))
+    assert 1800 <= record.seconds < 1860
+    credit(60)  # outside a measurement: ignored
 
 
 def test_a_reduced_run_is_partial_whatever_the_paper_prints(tmp_path):

@@ -221,6 +221,34 @@ def test_mini_batches_visit_every_row_once_an_epoch_in_a_new_order() -> None:
     assert not np.array_equal(batches[0], batches[5])
 
 
+def test_accuracy_does_not_depend_on_what_the_loss_cannot_see() -> None:
+    """P₁⊥ leaves a constant per output free: the accuracy is that of the outputs with the training mean restored."""
+    loss = Loss(projection="samples", reduction="sum", factor=0.5)
+    run = flow.train(MAKE, _split, steps=40, optimizer=ADAM, loss=loss, dtype="float64", progress="off")
+    split, model = _split(0), run.models[0]
+    for half, inputs, targets in (
+        ("train", split.train_inputs, split.train_targets),
+        ("test", split.test_inputs, split.test_targets),
+    ):
+        outputs = np.asarray(inputs.dense(), float) @ np.asarray(model.W, float)
+        train = np.asarray(split.train_inputs.dense(), float) @ np.asarray(model.W, float)
+        o, of_train = (np.asarray(x**2 @ np.asarray(model.V, float)) for x in (outputs, train))
+        right = np.argmax(o - of_train.mean(0) + np.eye(7)[np.asarray(split.train_targets)].mean(0), axis=1)
+        assert run.frame[f"{half}_accuracy"].iloc[-1] == pytest.approx(np.mean(right == np.asarray(targets)))
+
+
+def test_adam_depends_on_the_ratio_of_loss_and_decay_only() -> None:
+    """½ sum over n samples with decay n·wd/2 has the steps of the mean with decay wd, up to Adam's ε."""
+    n = len(_split(0).train_inputs)
+    kwargs = {"steps": 40, "dtype": "float64", "progress": "off"}
+    mean = flow.train(MAKE, _split, optimizer=ADAM, loss=Loss(projection="samples"), **kwargs)
+    scaled = ADAM.model_copy(update={"weight_decay": n * ADAM.weight_decay / 2})
+    half_sum = Loss(projection="samples", reduction="sum", factor=0.5)
+    total = flow.train(MAKE, _split, optimizer=scaled, loss=half_sum, **kwargs)
+    # A step differs by ε/|gradient| of itself; a gradient of 1e-4 or more and 40 steps of 0.01 move W by 4e-5 at most.
+    np.testing.assert_allclose(mean.models[0].W, total.models[0].W, rtol=0, atol=4e-5)
+
+
 def test_a_schedule_anneals_to_nothing() -> None:
     still = Schedule(shape="linear", final=0.0)
     run = _train(

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array
 
 from firstlight.flow import _dense
-from firstlight.flow._objective import accuracy, objective
+from firstlight.flow._objective import accuracy, objective, target_matrix
 from firstlight.groups import Group
 from firstlight.models import named_parameters
 from firstlight.records import Loss
@@ -75,8 +75,16 @@ Observable = Callable[[Context], Mapping[str, Array]]
 
 
 def standard(ctx: Context) -> dict[str, Array]:
-    """Return loss and accuracy on the training rows and, if there are any, on the test rows."""
+    """Return loss and accuracy on the training rows and, if there are any, on the test rows.
+
+    A loss that removes the mean over samples leaves a constant per output free. The accuracy takes the constant that
+    fits the training rows best, their mean of target less output.
+    """
     values: dict[str, Array] = {}
+    constant = jnp.zeros(())
+    if ctx.loss.projection == "samples" and ctx.train_targets.ndim == 1 and len(ctx.train_inputs):
+        o = ctx.train_outputs
+        constant = jnp.mean(target_matrix(ctx.train_targets, o.shape[1], o.dtype) - o, axis=0)
     for half, inputs, targets in (
         ("train", ctx.train_inputs, ctx.train_targets),
         ("test", ctx.test_inputs, ctx.test_targets),
@@ -86,7 +94,7 @@ def standard(ctx: Context) -> dict[str, Array]:
         o = getattr(ctx, f"{half}_outputs")
         values[f"{half}_loss"] = objective(o, targets, ctx.loss)
         if targets.ndim == 1:
-            values[f"{half}_accuracy"] = accuracy(o, targets)
+            values[f"{half}_accuracy"] = accuracy(o + constant.astype(o.dtype), targets)
     return values
 
 

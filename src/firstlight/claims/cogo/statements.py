@@ -334,8 +334,6 @@ CLAIMS: tuple[Claim, ...] = (
             "distribution to low orders until the model collapses."
         ),
         check="orders:orders_by_decay",
-        scales=("quick", "reduced", "paper"),
-        reduced_because="Z127 is left out: its thirty runs of 10k epochs take another hour of two cores.",
         uses=("cogo.corollary-1", "cogo.corollary-2", "cogo.corollary-3", "cogo.theorem-5"),
         paper_setting={
             "groups": ["Z23", "Z71", "Z127"],
@@ -361,8 +359,6 @@ CLAIMS: tuple[Claim, ...] = (
             "strongly prefers lower orders."
         ),
         check="orders:order_four_by_size",
-        scales=("quick", "reduced", "paper"),
-        reduced_because="Z127 is left out: its thirty runs of 10k epochs take another hour of two cores.",
         uses=("cogo.corollary-3", "cogo.figure-5"),
         paper_setting={
             "groups": None,

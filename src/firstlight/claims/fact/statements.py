@@ -84,9 +84,7 @@ CLAIMS: tuple[Claim, ...] = (
         check="tables:table_1",
         needs=("torch", "mnist", "cifar10"),
         uses=("fact.theorem-3-1", "fact.table-2"),
-        scales=("quick", "reduced", "paper"),
         paper_setting=_TABLE_1,
-        reduced_because="CIFAR-10 with 50,000 rows takes another hour of two cores than the MNIST column.",
     ),
     Claim(
         id="fact.table-2",
@@ -103,9 +101,7 @@ CLAIMS: tuple[Claim, ...] = (
             "0.32 at n = 2000 and 0.79 at n = 5000, and there √AGOP is ahead of FACT."
         ),
         uses=("fact.theorem-3-1", "fact.remark-3-3"),
-        scales=("quick", "reduced", "paper"),
         paper_setting=_TABLE_2,
-        reduced_because="The columns of CIFAR-10 take two hours of one core in all.",
     ),
     Claim(
         id="fact.figure-3",

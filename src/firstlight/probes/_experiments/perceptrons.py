@@ -19,6 +19,7 @@ from safetensors.torch import load, save
 from torch import nn
 
 from firstlight import _interrupts as interrupts
+from firstlight._elapsed import credit
 from firstlight._files import write_atomically
 from firstlight.probes._experiments.images import Images
 from firstlight.probes._probe import probe
@@ -137,7 +138,9 @@ def train_and_probe(
     }
     done = None if work is None else work / f"{_name(plan)}.json"
     if done is not None and done.exists():
-        return _trained(recipe, json.loads(done.read_text(encoding="utf-8")))
+        saved = json.loads(done.read_text(encoding="utf-8"))
+        credit(saved["seconds"])
+        return _trained(recipe, saved)
     training = _Training(images, recipe, seed, plan, None if work is None else work / f"{_name(plan)}.safetensors")
     training.run(progress)
     result = training.result()
@@ -162,7 +165,7 @@ class _Training:
         self.optimizer = torch.optim.SGD(
             self.parameters, recipe.rate, recipe.momentum, weight_decay=recipe.weight_decay, fused=True
         )
-        self.epoch = 0
+        self.epoch, self.seconds = 0, 0.0
         self.probes: dict[str, Any] = {"forward": {}, "backward": {}}
         if path is not None and path.exists():
             self._restore(path)
@@ -170,15 +173,17 @@ class _Training:
     def run(self, progress: Progress) -> None:
         """Train to the last epoch."""
         epochs, started, first = self.recipe.epochs, time.monotonic(), self.epoch
-        saved = started
+        saved, before = started, self.seconds
         while True:
             if self.epoch in self.plan["probe_at"] and str(self.epoch) not in self.probes["forward"]:
                 self._probe()
+                self.seconds = before + time.monotonic() - started
                 self._checkpoint()
             if self.epoch == epochs:
                 return
             self._train_epoch()
             now = time.monotonic()
+            self.seconds = before + now - started
             if now - saved > EVERY:
                 self._checkpoint()
                 saved = now
@@ -191,7 +196,7 @@ class _Training:
             outputs = torch.cat([self.model(part) for part in self.X.split(4096)])
             loss = float(self.recipe.loss(outputs, self.Y))
             accuracy = float((outputs.argmax(1) == self.labels).float().mean())
-        return {"plan": self.plan, **self.probes, "loss": loss, "accuracy": accuracy}
+        return {"plan": self.plan, **self.probes, "loss": loss, "accuracy": accuracy, "seconds": self.seconds}
 
     def discard(self) -> None:
         """Delete the checkpoint of a finished training."""
@@ -230,7 +235,7 @@ class _Training:
         tensors = {f"parameter {i}": p.detach() for i, p in enumerate(self.parameters)}
         tensors |= {f"momentum {i}": buffer for i, buffer in enumerate(buffers) if buffer is not None}
         tensors["order"] = self.order.get_state()
-        state = {"plan": self.plan, "epoch": self.epoch, "probes": self.probes}
+        state = {"plan": self.plan, "epoch": self.epoch, "probes": self.probes, "seconds": self.seconds}
         with interrupts.deferred():
             write_atomically(self.path, save(tensors, {"state": json.dumps(state)}))
 
@@ -247,7 +252,8 @@ class _Training:
                 if f"momentum {i}" in tensors:
                     self.optimizer.state[parameter]["momentum_buffer"] = tensors[f"momentum {i}"].clone()
         self.order.set_state(tensors["order"])
-        self.epoch, self.probes = state["epoch"], state["probes"]
+        self.epoch, self.probes, self.seconds = state["epoch"], state["probes"], state["seconds"]
+        credit(self.seconds)
 
 
 def _name(plan: dict[str, Any]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from firstlight import groups
 from firstlight.claims._check import Check, Measurement, Setting
 from firstlight.claims._criteria import above, at_least, at_most, below, untested
-from firstlight.claims.li2.checks import boundaries
+from firstlight.claims.li2.checks import boundaries, phase
 from firstlight.claims.li2.checks.boundary import SIGMAS
 from firstlight.claims.li2.checks.training import more_often
 from firstlight.records import Criterion, figure
@@ -46,7 +46,8 @@ def _measure(setting: Setting) -> Measurement:
         "groups": list(trained),
         "width": boundaries.WIDTH,
         "learning rate": boundaries.RATE,
-        "weight decay": boundaries.DECAY,
+        "weight decay": {name: phase.decay_of(name) for name in trained},
+        "loss": "½ sum of ‖P⊥(Y − Ŷ)‖², P⊥ over samples",
         "epochs": boundaries.EPOCHS,
         "optimizer": "Adam",
         "activation": "x²",
@@ -92,6 +93,7 @@ def _judge(data: Mapping[str, Any]) -> list[Criterion]:
             [row["censored"] for row in data["trained"].values()],
             0,
             form="precondition",
+            reason="a seed without a boundary has no p₅₀",
         )
     ]
     for name in (*DIHEDRAL, *HARDER):

@@ -21,6 +21,10 @@ Curves = Mapping[str, np.ndarray]
 FACTOR, COVERED, TOLERANCE = 1.5, 0.8, 0.06
 """Factor within which epochs count as right, level of the intervals, and the tolerance of their coverage."""
 
+AIM = "the statement's own number"
+SPREAD = "the statement's own range; ±0.06 is two standard errors of a share of 0.8 over 180 runs"
+MANY = "a share over fewer runs has a standard error above 7 %"
+
 RUNNING_CHANCE = "share of the epochs to come that the 80 % interval covers"
 REPEATED = 3
 """Number of judged runs that the quick scale trains again, the cheapest ones."""
@@ -125,18 +129,30 @@ def _judge_outcomes(data: Mapping[str, Any]) -> list[Criterion]:
     return [
         *_preconditions(data),
         at_least(
-            "near and away", "share of the runs near the boundary", len(near) / len(rows), 0.2, form="precondition"
+            "near and away",
+            "share of the runs near the boundary",
+            len(near) / len(rows),
+            0.2,
+            form="precondition",
+            reason="a fifth, so that both kinds have enough runs for a share",
         ),
-        at_least("outcomes away from the boundary", "share that was forecast", float(np.mean(right)), 0.97),
-        at_least("chances near the boundary", "Brier skill over the base rate", brier_skill(near), 0.5),
+        at_least("outcomes away from the boundary", "share that was forecast", float(np.mean(right)), 0.97, reason=AIM),
+        at_least("chances near the boundary", "Brier skill over the base rate", brier_skill(near), 0.5, reason=AIM),
     ]
 
 
 def _preconditions(data: Mapping[str, Any]) -> list[Criterion]:
     rows = data["rows"]
     return [
-        at_least("many runs", "judged runs", len(rows), 200, form="precondition"),
-        at_least("many groups", "groups", len({row["group"] for row in rows}), 15, form="precondition"),
+        at_least("many runs", "judged runs", len(rows), 200, form="precondition", reason=f"{AIM} of runs"),
+        at_least(
+            "many groups",
+            "groups",
+            len({row["group"] for row in rows}),
+            15,
+            form="precondition",
+            reason=f"{AIM} of groups",
+        ),
         equals(
             "recorded curves",
             "runs trained again with the recorded outcome",
@@ -166,9 +182,13 @@ def _judge_epochs(data: Mapping[str, Any]) -> list[Criterion]:
     close = float(np.mean(np.abs(np.log(ratios)) <= np.log(FACTOR))) if np.isfinite(ratios).all() else float("nan")
     return [
         *_preconditions(data),
-        at_least("timed runs", "runs forecast to generalise that did", len(ratios), 30, form="precondition"),
-        at_least("epochs to generalise", f"share within a factor of {FACTOR}", close, 0.8),
-        within("80 % intervals of the epochs", "share covered", float(np.mean(inside)), COVERED, TOLERANCE),
+        at_least(
+            "timed runs", "runs forecast to generalise that did", len(ratios), 30, form="precondition", reason=MANY
+        ),
+        at_least("epochs to generalise", f"share within a factor of {FACTOR}", close, 0.8, reason=AIM),
+        within(
+            "80 % intervals of the epochs", "share covered", float(np.mean(inside)), COVERED, TOLERANCE, reason=SPREAD
+        ),
     ]
 
 
@@ -211,10 +231,18 @@ def _judge_running(data: Mapping[str, Any]) -> list[Criterion]:
     warned = float(np.mean([row["alarm"] is not None for row in failed])) if failed else float("nan")
     return [
         *_preconditions(data),
-        within("80 % intervals during training", RUNNING_CHANCE, float(np.mean(covered)), COVERED, TOLERANCE),
-        at_least("epochs to come", f"share within a factor of {FACTOR}", float(np.mean(close)), 0.6),
-        at_most("“it will not”", "share of these that generalised: false alarms", false, ALARM),
-        at_least("failures are announced", "share of the runs that fail", warned, 0.5),
+        within(
+            "80 % intervals during training", RUNNING_CHANCE, float(np.mean(covered)), COVERED, TOLERANCE, reason=SPREAD
+        ),
+        at_least("epochs to come", f"share within a factor of {FACTOR}", float(np.mean(close)), 0.6, reason=AIM),
+        at_most(
+            "“it will not”",
+            "share of these that generalised: false alarms",
+            false,
+            ALARM,
+            reason="the chance below which it is said",
+        ),
+        at_least("failures are announced", "share of the runs that fail", warned, 0.5, reason=AIM),
     ]
 
 

@@ -43,15 +43,9 @@ COLUMNS = {
     "CIFAR-10, decay 1e-3": Network("CIFAR-10", 50_000, Recipe(weight_decay=1e-3)),
 }
 
-SMALLER = {
-    **{name: COLUMNS[name] for name in ("MNIST, n = 1000", "MNIST, n = 2000", "MNIST, n = 5000", "MNIST, n = 60000")},
-    "CIFAR-10, n = 2000, decay 2e-4": Network("CIFAR-10", 2000, Recipe(epochs=500, rate=0.2, weight_decay=2e-4)),
-}
-"""The columns of the scale reduced: MNIST as printed, and CIFAR-10 with fewer rows and steps."""
-
 
 def _networks(setting: Setting) -> dict[str, Network]:
-    return setting.choose(quick={"digits": quick_network()}, reduced=SMALLER, paper=COLUMNS)
+    return setting.choose(quick={"digits": quick_network()}, paper=COLUMNS)
 
 
 def _measured(networks: dict[str, Network], setting: Setting) -> Measurement:
@@ -139,7 +133,6 @@ def _measure_table_1(setting: Setting) -> Measurement:
     """Train the largest MNIST column and the CIFAR-10 column with the printed decay."""
     wanted = setting.choose(
         quick=("digits",),
-        reduced=("MNIST, n = 60000", "CIFAR-10, n = 2000, decay 2e-4"),
         paper=("MNIST, n = 60000", "CIFAR-10, decay 1e-4"),
     )
     networks = _networks(setting)

@@ -12,6 +12,7 @@ from firstlight.claims._criteria import at_least, at_most, below, untested, with
 from firstlight.claims.li2.checks import phase
 from firstlight.claims.li2.checks.boundary import PLAIN, RESIDUAL, SIGMAS
 from firstlight.claims.li2.checks.phase import trained_boundaries
+from firstlight.claims.li2.checks.printed import LOSS, pairs, printed_decay
 from firstlight.claims.li2.checks.training import GENERALISED, described, more_often, spec, train
 from firstlight.records import Criterion, figure
 from firstlight.theories import li2
@@ -23,8 +24,14 @@ PRODUCTS = ("Z4xZ7", "Z5xZ6", "Z2xZ2xZ9", "Z13xZ11", "Z5xZ2xZ2xZ2", "Z6xZ4xZ2", 
 STORE = "li2-boundary.sqlite"
 """The store of all boundaries of trained networks, in the working directory."""
 
-WIDTH, RATE, DECAY, EPOCHS = 2048, 5e-4, 2e-4, 3000
+WIDTH, RATE, DECAY, EPOCHS = 2048, 5e-4, phase.DECAY, 3000
 """The caption's width, learning rate and weight decay; epochs are not printed."""
+
+AS_PRINTED = ("Z23", "Z31")
+"""Groups on which the caption's weight decay is tested in the printed loss."""
+
+ABOVE = 1.5
+"""Fraction of that test, in units of the boundary of the released code: well above the boundary."""
 
 RESOLUTION = 0.2
 """Largest error of an exponent, below the drift 0.23 of the residualised energy in Theorem 4."""
@@ -46,6 +53,7 @@ class Kind:
     - `quick`: two groups; the larger needs a smaller share of its pairs.
     - `parts`: sets of groups in which the required share must fall.
     - `seeds`: number of seeds at paper scale, 20 as printed for Figure 4; Figure 8 prints none.
+    - `prints_decay`: whether the caption prints a weight decay, which is then tested in the printed loss.
     """
 
     names: tuple[str, ...]
@@ -53,6 +61,7 @@ class Kind:
     quick: tuple[str, str]
     parts: Mapping[str, tuple[str, ...]]
     seeds: int
+    prints_decay: bool = False
 
 
 def locate(setting: Setting, names: Sequence[str], seeds: Sequence[int]) -> dict[str, dict[str, float]]:
@@ -69,7 +78,7 @@ def locate(setting: Setting, names: Sequence[str], seeds: Sequence[int]) -> dict
         names,
         setting.work / STORE,
         seeds=list(seeds),
-        base=phase.setting(WIDTH, RATE, DECAY, EPOCHS),
+        base=phase.setting(WIDTH, RATE, EPOCHS),
         progress=lambda moment: setting.progress(0.9 * moment.done / max(moment.total, 1), "training"),
     )
     columns = ("p50", "error", "seeds", "censored")
@@ -96,6 +105,7 @@ def _measure(setting: Setting, kind: Kind) -> Measurement:
     trained = locate(setting, kind.names, seeds)
     data = {
         "order": {name: groups.parse(name).order for name in kind.names},
+        **({"as printed": _as_printed(setting, seeds)} if kind.prints_decay else {}),
         "trained": trained,
         "energies": _energies(setting, kind.names),
         "parts": {part: list(names) for part, names in kind.parts.items()},
@@ -105,24 +115,40 @@ def _measure(setting: Setting, kind: Kind) -> Measurement:
         "width": WIDTH,
         "learning rate": RATE,
         "weight decay": DECAY,
+        "weight decay of the boundary in the printed loss": {name: phase.decay_of(name) for name in kind.names},
         "optimizer": "Adam",
         "activation": "x²",
-        **described(spec("Z2", 1.0, WIDTH, EPOCHS, {}, 0)),
+        **described(spec("Z2", 1.0, WIDTH, EPOCHS, {}, 0, loss=LOSS)),
         "epochs": EPOCHS,
         "seeds": len(seeds),
     }
     return Measurement(data, used, seeds, (_figure(data, kind.title),))
 
 
+def _as_printed(setting: Setting, seeds: Sequence[int]) -> dict[str, list[int]]:
+    """Return which seeds generalise well above the boundary, with the caption's weight decay in the printed loss."""
+    optimizer = {"learning_rate": RATE, "weight_decay": DECAY}
+    fields = {"loss": LOSS, "stop": [GENERALISED], "recording": {"every": 25}}
+    outcomes = {}
+    for name in AS_PRINTED:
+        fraction = ABOVE * float(li2.lemmas.released_boundary(groups.parse(name).order))
+        specs = [spec(name, fraction, WIDTH, EPOCHS, optimizer, seed, **fields) for seed in seeds]
+        records = [outcome.record for outcome in train(setting, "li2-as-printed", specs)]
+        outcomes[name] = [int(record.summary["generalised_at"] is not None) for record in records]
+    return outcomes
+
+
 def same_share(setting: Setting, names: Sequence[str], fraction: float) -> Measurement:
     """Train two groups on the same share of their pairs and count the seeds that generalise."""
     width, rate, decay, steps = 128, 1e-2, 1e-3, 600
     seeds = setting.seeds_or(range(6))
-    optimizer, fields = (
-        {"learning_rate": rate, "weight_decay": decay},
-        {"stop": [GENERALISED], "recording": {"every": 25}},
-    )
-    specs = [spec(name, fraction, width, steps, optimizer, seed, **fields) for name in names for seed in seeds]
+    fields = {"loss": LOSS, "stop": [GENERALISED], "recording": {"every": 25}}
+    specs = [
+        spec(name, fraction, width, steps, {"learning_rate": rate, "weight_decay": eta}, seed, **fields)
+        for name in names
+        for eta in [printed_decay(decay, pairs(name, fraction))]
+        for seed in seeds
+    ]
     reached = [o.record.summary["generalised_at"] is not None for o in train(setting, "same-share", specs)]
     n = len(seeds)
     outcomes = {name: [int(r) for r in reached[i * n : (i + 1) * n]] for i, name in enumerate(names)}
@@ -131,10 +157,10 @@ def same_share(setting: Setting, names: Sequence[str], fraction: float) -> Measu
         "fraction": fraction,
         "width": width,
         "learning rate": rate,
-        "weight decay": decay,
+        "weight decay": f"n · {decay / 2:g}",
         "optimizer": "Adam",
         "activation": "x²",
-        **described(spec("Z2", 1.0, WIDTH, EPOCHS, {}, 0)),
+        **described(specs[0]),
         "epochs": steps,
         "seeds": n,
     }
@@ -176,6 +202,7 @@ def _judge(data: Mapping[str, Any]) -> list[Criterion]:
             [row["censored"] for row in data["trained"].values()],
             0,
             form="precondition",
+            reason="a seed without a boundary has no p₅₀",
         ),
         at_most(
             "the fit can tell M log M from the drift of Theorem 4's energies",
@@ -186,6 +213,8 @@ def _judge(data: Mapping[str, Any]) -> list[Criterion]:
             reason="the residualised energy of Theorem 4 drifts like M^0.23",
         ),
     ]
+    for name, outcomes in data.get("as printed", {}).items():
+        rows += _decay_rows(name, outcomes)
     for part, names in data["parts"].items():
         mine = _fit({name: order[name] for name in names}, p50)
         rows.append(
@@ -227,6 +256,30 @@ def _judge(data: Mapping[str, Any]) -> list[Criterion]:
     ]
 
 
+def _decay_rows(name: str, outcomes: Sequence[Any]) -> list[Criterion]:
+    """Compare both readings of the caption's weight decay where the boundary search has all seeds generalise."""
+    share = float(np.mean([float(x) for x in outcomes]))
+    quantity = f"share of seeds that generalise on {ABOVE:g} times the share of the boundary, {name}"
+    return [
+        at_least(
+            "networks above the boundary generalise with the caption's weight decay in the printed loss",
+            quantity,
+            share,
+            0.5,
+            form="printed",
+            reason="at the boundary half of the seeds do",
+        ),
+        below(
+            "they do not: the caption's weight decay belongs to the released code's loss, n/2 times as much",
+            quantity,
+            share,
+            0.5,
+            form="corrected",
+            reason="at the boundary half of the seeds do",
+        ),
+    ]
+
+
 def _fit(order: Mapping[str, float], p50: Mapping[str, float]) -> Any:
     return li2.lemmas.fit_boundary(np.array(list(order.values())), np.array([p50[name] for name in order], float))
 
@@ -244,7 +297,9 @@ def _figure(data: Mapping[str, Any], title: str) -> figure.FigureData:
     return figure.scatter(series, x=x, y=y, title=title, caption=", ".join(names), fits=[theory])
 
 
-CYCLIC = Kind(PRIMES + COMPOSITES, "Cyclic groups", ("Z13", "Z31"), {"prime M": PRIMES, "composite M": COMPOSITES}, 20)
+CYCLIC = Kind(
+    PRIMES + COMPOSITES, "Cyclic groups", ("Z13", "Z31"), {"prime M": PRIMES, "composite M": COMPOSITES}, 20, True
+)
 PRODUCT = Kind(PRODUCTS, "Product groups", ("Z3xZ4", "Z4xZ7"), {"product groups": PRODUCTS}, 5)
 
 cyclic_groups = Check(lambda setting: _measure(setting, CYCLIC), _judge)

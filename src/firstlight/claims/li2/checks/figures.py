@@ -8,6 +8,7 @@ import numpy as np
 from firstlight import features, groups, runs
 from firstlight.claims._check import Check, Measurement, Setting
 from firstlight.claims._criteria import above, at_least, at_most
+from firstlight.claims.li2.checks.printed import LOSS, pairs, printed_decay
 from firstlight.claims.li2.checks.training import REASON, described, lower_bound, minus, spec, train
 from firstlight.records import Criterion, figure
 
@@ -32,10 +33,10 @@ LEARNED_LOSS = 0.7
 def _measure_rates(setting: Setting) -> Measurement:
     """Train with three learning rates at the printed number of pairs and at the boundary."""
     group, width, steps = setting.choose(quick=("Z17", 128, 700), paper=("Z127", 1024, 1500))
-    counts = setting.choose(quick=(173, 127), paper=(3225, 1935))
-    rates = setting.choose(quick=(1e-2, 2e-2, 1e-1), paper=(1e-3, 2e-3, 5e-3))
+    counts = setting.choose(quick=(173, 122), paper=(3225, 1935))
+    rates = setting.choose(quick=(2e-2, 5e-2, 3e-1), paper=(1e-3, 2e-3, 5e-3))
     decay = setting.choose(quick=1e-3, paper=2e-4)
-    seeds = setting.seeds_or(range(setting.choose(quick=10, paper=5)))
+    seeds = setting.seeds_or(setting.choose(quick=range(12, 22), paper=range(5)))  # the rates were chosen on 0 to 11
     keys = [(n, rate, seed) for n in counts for rate in rates for seed in seeds]
     specs = [
         spec(
@@ -43,8 +44,9 @@ def _measure_rates(setting: Setting) -> Measurement:
             1.0,
             width,
             steps,
-            {"learning_rate": r, "weight_decay": decay},
+            {"learning_rate": r, "weight_decay": printed_decay(decay, n)},
             s,
+            loss=LOSS,
             task={"group": group, "split": {"count": n}},
         )
         for n, r, s in keys
@@ -76,7 +78,7 @@ def _measure_rates(setting: Setting) -> Measurement:
         "learning rates": list(rates),
         "pairs at the boundary": counts[1],
         "width": width,
-        "weight decay": decay,
+        "weight decay": [printed_decay(decay, n) for n in counts],
         "activation": "x²",
         **described(specs[0]),
         "epochs": steps,
@@ -174,7 +176,7 @@ def _measure_muon(setting: Setting) -> Measurement:
     """Train with Adam and with Muon at several rates and small widths."""
     group, fraction, steps = setting.choose(quick=("Z23", 0.6, 500), paper=("Z71", 0.4, 2000))
     widths = setting.choose(quick=(24,), paper=(32, 64, 128))
-    decay = setting.choose(quick=1e-3, paper=2e-4)
+    decay = printed_decay(setting.choose(quick=1e-3, paper=2e-4), pairs(group, fraction))
     rates = {
         "Adam": setting.choose(quick=(1e-2,), paper=(2e-3, 5e-3, 1e-2, 2e-2)),
         "Muon": setting.choose(quick=(2e-2,), paper=(1e-2, 2e-2, 5e-2, 1e-1)),
@@ -182,7 +184,7 @@ def _measure_muon(setting: Setting) -> Measurement:
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=10)))
     keys = [(name, K, rate, seed) for name in rates for K in widths for rate in rates[name] for seed in seeds]
     optimizer = lambda name, rate: {"name": name.lower(), "learning_rate": rate, "weight_decay": decay}  # noqa: E731
-    specs = [spec(group, fraction, K, steps, optimizer(name, rate), seed) for name, K, rate, seed in keys]
+    specs = [spec(group, fraction, K, steps, optimizer(name, rate), seed, loss=LOSS) for name, K, rate, seed in keys]
     outcomes = train(setting, "li2-figure-6", specs)
     curves: dict[tuple[str, int, float], list[Any]] = {}
     for (name, K, rate, _), outcome in zip(keys, outcomes, strict=True):
@@ -224,6 +226,7 @@ def _judge_muon(data: Mapping[str, Any]) -> list[Criterion]:
             data["order"],
             71,
             form="precondition",
+            reason="the printed M",
         )
     ]
     for width, losses in data["test loss"].items():

@@ -8,12 +8,13 @@ import numpy as np
 from firstlight import tasks
 from firstlight.claims._check import Check, Measurement, Setting
 from firstlight.claims._criteria import above, at_most, equals, untested, within
+from firstlight.claims.li2.checks.printed import LOSS, pairs, printed_decay
 from firstlight.claims.li2.checks.training import REASON, described, lower_bound, minus, spec, train
 from firstlight.records import Criterion, RunRecord, figure
 from firstlight.theories.li2._observe import off_diagonal
 
 Records = dict[str, list[RunRecord]]
-"""Runs by the words "with decay" and "without"."""
+"""Runs by weight decay: "with decay" (that of the released code's loss), "as printed" and "without"."""
 
 AROUND = (75, 125)
 """Epochs around 100, at which the caption compares |G_F|."""
@@ -29,37 +30,42 @@ _COLUMNS = {"F̃ᵀF̃": "nodes", "P₁⊥FFᵀ": "samples"}
 
 
 def _measure(setting: Setting) -> Measurement:
-    """Train with and without weight decay, from the same weights and on the same splits."""
+    """Train with three weight decays, from the same weights and on the same splits.
+
+    η = 0.0002 is printed. Read in the loss of the released code, it is n·0.0002/2 in the printed loss.
+    """
     M, K, fraction, rate, steps = setting.choose(quick=(23, 256, 0.6, 2e-3, 240), paper=(71, 2048, 0.4, 1e-3, 500))
     decay = setting.choose(quick=1e-3, paper=2e-4)
+    n = pairs(f"Z{M}", fraction)
     seeds = setting.seeds_or(range(setting.choose(quick=3, paper=15)))
-    decays = {"with decay": decay, "without": 0.0}
-    recording = {"recording": {"every": setting.choose(quick=4, paper=5)}, "lenses": ["li2"]}
+    decays = {"with decay": printed_decay(decay, n), "as printed": decay, "without": 0.0}
+    recording = {"loss": LOSS, "recording": {"every": setting.choose(quick=4, paper=5)}, "lenses": ["li2"]}
     specs = [
         spec(f"Z{M}", fraction, K, steps, {"learning_rate": rate, "weight_decay": wd}, seed, **recording)
         for wd in decays.values()
         for seed in seeds
     ]
     outcomes = train(setting, "li2-figure-2", specs)
-    n = len(seeds)
-    records = {name: [o.record for o in outcomes[i * n : (i + 1) * n]] for i, name in enumerate(decays)}
+    lanes = len(seeds)
+    records = {name: [o.record for o in outcomes[i * lanes : (i + 1) * lanes]] for i, name in enumerate(decays)}
     data: dict[str, Any] = {name: _facts(mine) for name, mine in records.items()}
     data["normal weights"] = _normal_start(seeds[:2])
     data["n large enough for 8 %"] = setting.scale != "quick"
     used = {
         "group": f"Z{M}",
-        "n": round(fraction * M**2),
+        "n": n,
         "fraction": fraction,
         "width": K,
         "weight decay": [decay, 0.0],
+        "weight decay of the released code in the printed loss": decays["with decay"],
         "activation": "x²",
         **described(specs[0]),
         "optimizer": "Adam",
         "learning rate": rate,
         "epochs": steps,
-        "seeds": n,
+        "seeds": lanes,
     }
-    return Measurement(data, used, seeds, (_figure(records, n),))
+    return Measurement(data, used, seeds, (_figure(records, lanes),))
 
 
 def _facts(records: list[RunRecord]) -> dict[str, Any]:
@@ -101,35 +107,58 @@ def _grokked(facts: Mapping[str, Any]) -> int:
 
 
 def _judge(data: Mapping[str, Any]) -> list[Criterion]:
-    """Require grokking with decay only, larger |G_F|, V before W; both readings of the diagonal."""
-    decayed, free = data["with decay"], data["without"]
+    """Require grokking with decay only, larger |G_F|, V before W; both readings of the decay and of the diagonal."""
+    decayed, printed, free = data["with decay"], data["as printed"], data["without"]
     n = len(decayed["memorised at"])
     memorised = sum(epoch is not None for epoch in free["memorised at"])
     entry = "mean off-diagonal entry at most 8 % of the mean diagonal entry"
     matrix = "F̃ᵀF̃ and P₁⊥FFᵀ are diagonal up to 8 %, read as matrices"
     rows = [
         equals(
-            "with weight decay grokking happens",
+            "with the printed η in the printed loss, ½ sum over samples, grokking happens",
             f"seeds of {n} that generalise after they memorise",
+            _grokked(printed),
+            n,
+            form="printed",
+            reason="every seed; the figure is their average",
+        ),
+        equals(
+            "with that η in the released code's loss, a mean over samples without ½, grokking happens",
+            f"seeds of {n} that generalise after they memorise, with n/2 times η in the printed loss",
             _grokked(decayed),
             n,
+            form="corrected",
+            reason="every seed; the figure is their average",
         ),
         above(
-            "with weight decay grokking happens",
+            "with the released code's weight decay grokking happens",
             "gain in final test accuracy over η = 0",
             lower_bound(minus(decayed["test accuracy"], free["test accuracy"])),
             0.5,
             reason=f"{REASON}; half of the pairs",
+            form="corrected",
         ),
         equals(
-            "without weight decay the training pairs are memorised", f"seeds of {n}", memorised, n, form="precondition"
+            "without weight decay the training pairs are memorised",
+            f"seeds of {n}",
+            memorised,
+            n,
+            form="precondition",
+            reason="a network that has not memorised says nothing about grokking",
         ),
-        equals("without weight decay no grokking happens", f"seeds of {n} that generalise", _grokked(free), 0),
+        equals(
+            "without weight decay no grokking happens",
+            f"seeds of {n} that generalise",
+            _grokked(free),
+            0,
+            reason="no seed; the figure is their average",
+        ),
         above(
             "weight decay leads to larger |G_F| around epoch 100",
             "difference of |G_F|, epochs 75 to 125",
             lower_bound(minus(decayed["|G_F|"], free["|G_F|"])),
             0.0,
+            form="corrected",
             reason=REASON,
         ),
         above(
@@ -137,6 +166,7 @@ def _judge(data: Mapping[str, Any]) -> list[Criterion]:
             "log ratio of the first steps, V over W",
             lower_bound(decayed["V over W, first"]),
             0.0,
+            form="corrected",
             reason=REASON,
         ),
         above(
@@ -144,6 +174,7 @@ def _judge(data: Mapping[str, Any]) -> list[Criterion]:
             "log ratio of the steps around epoch 100, W over V",
             lower_bound([-value for value in decayed["V over W, around 100"]]),
             0.0,
+            form="corrected",
             reason=REASON,
         ),
         at_most(
