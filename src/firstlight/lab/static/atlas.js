@@ -3,7 +3,7 @@
 import { $, all, element, post, Stream } from "/static/lab.js";
 
 const form = $("#setting");
-const state = { map: null, estimate: null, jobs: [], own: "", open: null, focus: [0, 0], asking: false, again: false, request: null, done: "", sequence: 0 };
+const state = { map: null, estimate: null, jobs: [], own: "", open: null, focus: [0, 0], asking: false, again: false, request: null, follow: "", done: "", sequence: 0 };
 const ACTIVE = ["queued", "running", "paused"];
 // Viridis, from 0 to 1: its lightness rises evenly, also for readers who see colours differently.
 const RAMP = [[68, 1, 84], [72, 36, 117], [65, 68, 135], [53, 95, 141], [42, 120, 142], [33, 145, 140], [34, 168, 132], [68, 191, 112], [122, 209, 81], [189, 223, 38], [253, 231, 37]];
@@ -54,7 +54,7 @@ async function draw(wanted) {
     const request = state.request;
     let answer = null;
     try {
-      const response = await fetch(`/api/atlas?${new URLSearchParams(request ?? view())}`);
+      const response = await fetch(`/api/atlas?${new URLSearchParams(request ?? (state.follow ? { map: state.follow } : view()))}`);
       answer = await response.json();
       if (!response.ok) { $("#map-state").textContent = answer.error ?? "The lab does not answer."; answer = null; }
     } catch { $("#map-state").textContent = "The lab does not answer. Is it still running?"; }
@@ -70,6 +70,8 @@ function show(answer) {
   $("#export").hidden = !there;
   $("#map-state").textContent = "";
   state.map = there ? answer : null;
+  // The map of a new sweep exists as soon as its worker has begun; until then the page goes on asking for it.
+  if (there && answer.map === state.follow) { state.follow = ""; }
   document.body.dataset.map = there ? answer.map : "none";
   if (!there) { return; }
   const record = answer.record;
@@ -382,13 +384,15 @@ form.addEventListener("submit", async (event) => {
   if (!answer.ok) { showProblems(answer.problems ?? { "": answer.error ?? "The lab refused the sweep." }); return; }
   document.body.dataset.started = answer.id;
   closeCell();
-  draw({ map: answer.family });
+  state.follow = answer.family;
+  draw();
 });
 form.addEventListener("input", (event) => { event.target.id === "sure" ? showJob() : changed(); });
 for (const action of ["stop", "resume"]) { $(`#${action}`).addEventListener("click", () => post("/api/jobs", { id: state.acting, action })); }
 $("#view").addEventListener("submit", (event) => event.preventDefault());
 $("#view").addEventListener("input", (event) => {
   const chosen = event.target;
+  state.follow = "";
   closeCell();
   if (chosen.name === "map") { draw({ map: chosen.value }); return; }
   const wanted = { ...view() };
