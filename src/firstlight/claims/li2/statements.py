@@ -395,9 +395,9 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         corrected=(
             "The same with η = 0.2016, which is 0.0002 in the released code's loss, a mean over samples without ½; "
-            "with 0.0002 in the printed loss no seed groks in 500 epochs. 8 % is the mean off-diagonal entry over the "
-            "mean diagonal entry. As matrices they are not diagonal: off-diagonal entries hold .90 of the norm for "
-            "normal weights, see Lemma 1."
+            "with 0.0002 in the printed loss the network does not grok in 500 epochs. 8 % is the mean off-diagonal "
+            "entry over the mean diagonal entry. As matrices they are not diagonal: off-diagonal entries hold .90 of "
+            "the norm for normal weights, see Lemma 1."
         ),
         uses=("li2.equation-5", "li2.lemma-1"),
         paper_setting={
