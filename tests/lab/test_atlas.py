@@ -278,6 +278,7 @@ def test_the_map_its_cells_and_its_export(desk, places):
     cell = desk.get("/api/atlas/cell", params={"ids": ",".join(ids)}).text
     assert cell.count("Export") == 2
     assert "<svg" in cell
+    assert "Numbers: " in cell
     assert "/grok?group=Z5&amp;fraction=0.4" in cell
     assert desk.get("/api/atlas/cell", params={"ids": "../x"}).status_code == 400
     assert desk.get("/api/atlas/cell", params={"ids": "0" * 64}).status_code == 404

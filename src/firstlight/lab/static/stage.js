@@ -87,7 +87,7 @@ export class Stage {
     $("irrep").value = String(this.irrep);
     const some = data.units.length < data.columns ? `${data.units.length} of ${data.columns} ${data.column}s are drawn, those with the largest weights at the end. ` : "";
     const gone = data.units.length > data.alive ? `Below the line are ${data.units.length - data.alive} units that weight decay shrank to less than a tenth of the largest: what is left of them is noise.` : "";
-    $("heat-note").textContent = `A row is a ${data.column}, a column an irrep, and strong colour means a large share of the unit's weights. ${some}${gone}`;
+    $("heat-note").textContent = `A row is a ${data.column}, a column an irrep, and strong colour means a large share of ${data.column === "hidden unit" ? "the weights into the unit" : "its weights"}. ${some}${gone}`;
     $("heat-caption").textContent = `Rows are sorted by what they become at the end.`;
     this.draw();
     document.body.dataset.shown = data.id;
@@ -280,7 +280,7 @@ export class Stage {
     const { units, irreps, dims, column, steps, clock } = this.data;
     const largest = Math.max(...units.map((_, place) => this.size(place)));
     const kind = dims[irrep] > 1 ? `, of dimension ${dims[irrep]},` : "";
-    const words = `${column[0].toUpperCase()}${column.slice(1)} ${units[unit]}: the irrep ${irreps[irrep]}${kind} holds ${percent(this.share(unit, irrep))} of its weights at ${clock} ${steps[this.frame]}. Its strongest irrep is ${irreps[this.best(unit)]} (${percent(this.share(unit, this.best(unit)))}); its size is ${percent(largest > 0 ? this.size(unit) / largest : 0)} of the largest.`;
+    const words = `${column[0].toUpperCase()}${column.slice(1)} ${units[unit]}: the irrep ${irreps[irrep]}${kind} holds ${percent(this.share(unit, irrep))} of ${column === "hidden unit" ? "the weights into it" : "its weights"} at ${clock} ${steps[this.frame]}. Its strongest irrep is ${irreps[this.best(unit)]} (${percent(this.share(unit, this.best(unit)))}); its size is ${percent(largest > 0 ? this.size(unit) / largest : 0)} of the largest.`;
     $("named").textContent = words;
     if (aloud) { $("spoken").textContent = words; }
   }

@@ -153,7 +153,7 @@ def verdict(record: RunRecord) -> TheoryVerdict | None:
     near = "near" if summed else "far from"
     sentence = (
         f"The potentials of matching frequencies sum to {total:.3f}, {near} the {limit:.3f} of a global optimum; "
-        f"{share:.0%} of the frequencies have the block of hidden units that CoGO crafts."
+        f"{share:.0%} of the frequencies have as many hidden units as a block that CoGO crafts."
     )
     return TheoryVerdict(
         theory="cogo",
