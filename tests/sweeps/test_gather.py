@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from firstlight import _interrupts as interrupts
-from firstlight.records import RunRecord, RunSpec, Store, StoreError, Table, check_store
+from firstlight.records import RunRecord, RunSpec, Store, StoreError, Table, check_store, run_id
 from firstlight.records._bundle import BundledRun, bundle_paths, write_bundle
 from firstlight.sweeps import _gather as module
 from firstlight.sweeps import gather, scatter_bundles
@@ -61,6 +61,30 @@ def test_a_duplicate_with_equal_numbers_is_known_and_one_with_others_is_reported
     assert seeds(path) == list(range(20))
     with Store(path) as store:
         assert store.get_run(RunSpec(seed=5)).table["loss"].tolist() == [2.0, 1.0]
+
+
+def test_weights_alone_are_no_conflict_and_are_added_to_a_run_without_them(bundles, tmp_path):
+    gather(bundles, tmp_path / "heavy.sqlite")
+    scatter_bundles(tmp_path / "heavy.sqlite", tmp_path / "light", weights=False)
+    report = gather(tmp_path / "light", tmp_path / "heavy.sqlite")
+    assert (report.added, report.known, report.conflicts) == (0, 20, ())
+    path = tmp_path / "light.sqlite"
+    assert gather(tmp_path / "light", path).added == 20
+    for _ in range(2):
+        report = gather(bundles, path)
+        assert (report.added, report.known, report.conflicts) == (0, 20, ())
+    assert seeds(path) == list(range(20))
+    with Store(path) as store:
+        assert store.weights(RunSpec(seed=13))["W"].tolist() == run(13).weights["final"]["W"].tolist()
+
+
+def test_a_run_under_the_id_of_another_spec_is_damage(tmp_path):
+    honest = run(1).record
+    forged = RunRecord.model_validate({**dict(honest), "id": run_id(RunSpec(seed=7)), "spec_version": 0})
+    write_bundle(tmp_path / "runs", [BundledRun(forged, {})])  # all of its digests are right
+    report = gather(tmp_path / "runs", tmp_path / "runs.sqlite")
+    assert (report.added, len(report.damaged)) == (0, 1)
+    assert "is not that of its spec" in report.damaged[0]
 
 
 def test_a_failed_run_gives_way_to_a_finished_one_and_never_the_other_way(tmp_path):

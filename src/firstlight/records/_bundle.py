@@ -11,6 +11,7 @@ import numpy as np
 
 from firstlight._files import sync_folder, write_atomically
 from firstlight.records._canonical import canonical_json
+from firstlight.records._identity import run_id
 from firstlight.records._layout import FileError, Form, parse_form, read_tensors, reading
 from firstlight.records._run import RunRecord
 from firstlight.records._store._blobs import pack
@@ -134,6 +135,8 @@ def read_bundle(path: str | os.PathLike[str]) -> tuple[BundledRun, ...]:
         runs = []
         for place, entry in enumerate(_header(metadata).runs):
             run = BundledRun(_record(arrays, place), _weights(arrays, place))
+            if run.record.id != run_id(run.record.spec):  # a record of another spec version may carry any id
+                raise ValueError(f"the id {entry.id[:12]} is not that of its spec in this version of firstlight")
             if _entry(run) != entry:
                 raise ValueError(f"run {entry.id[:12]} does not match its digest")
             if _digests(run.weights) != run.record.weights:

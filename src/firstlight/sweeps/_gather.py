@@ -25,7 +25,7 @@ class GatherReport:
     **Attributes:**
 
     - `added`: number of runs that are new in the store.
-    - `known`: number of runs that the store had already, with the same numbers.
+    - `known`: number of runs that the store had already, with the same numbers. Weights that it lacked are added.
     - `conflicts`: a line per run whose numbers differ between two files, or between a file and the store; the store
       keeps what it had.
     - `damaged`: a line per file that cannot be read; it was left where it is.
@@ -52,8 +52,9 @@ def gather(
 ) -> GatherReport:
     """Merge the bundles of a folder into a store; calling it again adds only what is new.
 
-    Each run is checked against its digest. A finished run of the store is never replaced. An interruption keeps all
-    complete transactions, and the next call does the rest.
+    Each run is checked against its digest. A finished run of the store is never replaced; if it has no weights and a
+    bundle with the same numbers has, they are added. An interruption keeps all complete transactions, and the next call
+    does the rest.
 
     **Arguments:**
 
@@ -112,7 +113,7 @@ class _Merge:
 
     def add(self, paths: Sequence[Path]) -> None:
         """Merge some bundles in one transaction."""
-        new: dict[str, tuple[BundledRun, Path]] = {}
+        new: dict[str, BundledRun] = {}
         for path in paths:
             try:
                 entries = read_header(path)
@@ -123,9 +124,8 @@ class _Merge:
             by_id = {run.record.id: run for run in runs}
             for entry in entries:
                 self._sort(entry, by_id.get(entry.id), path, new)
-        self._store.put_runs((run.record, run.weights) for run, _ in new.values())
-        self._added += len(new)
-        self._known |= {id: (run.record.status, run.record.digest) for id, (run, _) in new.items()}
+        self._store.put_runs((run.record, run.weights) for run in new.values())
+        self._known |= {id: (run.record.status, run.record.digest) for id, run in new.items()}
 
     def report(self) -> GatherReport:
         return GatherReport(self._added, self._equal, tuple(self._conflicts), tuple(self._damaged))
@@ -134,17 +134,20 @@ class _Merge:
         status, digest = self._known.get(entry.id, (None, ""))
         return digest != entry.digest or status not in OVER
 
-    def _sort(
-        self, entry: BundledEntry, run: BundledRun | None, path: Path, new: dict[str, tuple[BundledRun, Path]]
-    ) -> None:
+    def _sort(self, entry: BundledEntry, run: BundledRun | None, path: Path, new: dict[str, BundledRun]) -> None:
         """Decide what a run of a bundle is: new, known, or in conflict."""
         if run is None:
             self._equal += 1
             return
-        earlier = new[entry.id][0].record if entry.id in new else self._stored(entry.id)
+        earlier = new[entry.id].record if entry.id in new else self._stored(entry.id)
         if earlier is None or (earlier.status not in OVER and run.record.status in OVER):
-            new[entry.id] = (run, path)
-        elif earlier.result_digest == entry.result or run.record.status not in OVER:
+            new[entry.id] = run
+            self._added += 1
+        elif _agree(earlier, run.record):
+            self._equal += 1
+            if run.weights and not earlier.weights:
+                new[entry.id] = BundledRun(earlier.model_copy(update={"weights": run.record.weights}), run.weights)
+        elif run.record.status not in OVER:
             self._equal += 1
         else:
             self._conflicts.append(
@@ -154,3 +157,10 @@ class _Merge:
 
     def _stored(self, id: str) -> RunRecord | None:
         return self._store.get_run(id) if id in self._known else None
+
+
+def _agree(one: RunRecord, other: RunRecord) -> bool:
+    """Return whether two records of a run have the same numbers; weights count only if both have them."""
+    if not (one.weights and other.weights):
+        one, other = (record.model_copy(update={"weights": {}}) for record in (one, other))
+    return one.result_digest == other.result_digest

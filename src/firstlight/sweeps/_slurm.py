@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from firstlight._files import write_atomically
-from firstlight.sweeps._folder import SweepFolder
+from firstlight.sweeps._folder import FolderError, SweepFolder
 
 _SCRIPT = "array.sh"
 _TIME = re.compile(r"\d+|\d+:\d{2}|\d+:\d{2}:\d{2}|\d+-\d{1,2}(:\d{2}){0,2}")
 _NAME = re.compile(r"[A-Za-z0-9._,+-]+")
 
 _RESTARTS = 10
-"""How often a killed task is queued again."""
+"""How often a task that was killed or crashed is queued again."""
 
 
 class SlurmError(RuntimeError):
@@ -87,15 +87,18 @@ def write_script(folder: SweepFolder, options: SlurmOptions) -> Path:
     """Write the script of the array job into the folder of the sweep; return its path.
 
     A task that is preempted, or reaches its time limit, gets SIGTERM, writes a checkpoint, and is queued again. So is
-    a task that was killed, at most ten times.
+    a task that was killed or crashed, at most ten times.
     """
     tasks = folder.plan().tasks
     if not tasks:
         raise SlurmError(f"the sweep in {folder.path} has no tasks: a driver hands out its points; use a new folder")
     limit = f"%{options.at_once}" if options.at_once else ""
     where = folder.path.resolve()
-    if "%" in str(where) or "\n" in str(where):
-        raise SlurmError(f"Slurm replaces % in the paths of its logs; give a folder without it, got {where}")
+    if not str(where).isprintable() or set(str(where)) & set('%"\\'):
+        raise SlurmError(
+            "Slurm cannot write logs into a path with %, a double quote, a backslash or a line break; "
+            f"got {str(where)!r}. Give another folder with --bundles"
+        )
     sbatch = [
         "--job-name=firstlight",
         f"--array=0-{tasks - 1}{limit}",
@@ -125,40 +128,54 @@ def write_script(folder: SweepFolder, options: SlurmOptions) -> Path:
 
 def _body(where: Path) -> list[str]:
     """Return the lines that run one task, pass SIGTERM on, and queue an interrupted task again."""
-    work = f"{shlex.quote(sys.executable)} -m firstlight.cli sweeps work {shlex.quote(str(where))}"
+    # -P: no file of the folder where the job was submitted may replace a module.
+    work = f"{shlex.quote(sys.executable)} -P -m firstlight.cli sweeps work {shlex.quote(str(where))}"
     return [
         "export NPROC=${SLURM_CPUS_PER_TASK:-1}",
         "export OMP_NUM_THREADS=$NPROC OPENBLAS_NUM_THREADS=$NPROC MKL_NUM_THREADS=$NPROC",
         "export XLA_PYTHON_CLIENT_PREALLOCATE=false",
         "",
+        "# A prelude may have set -eu; from here on, an exit code decides what follows.",
+        "set +eu",
         f'{work} --task "$SLURM_ARRAY_TASK_ID" &',
         "task=$!",
         "trap 'kill -TERM \"$task\" 2>/dev/null' TERM",
         'wait "$task"; code=$?',
         "# The trap ends a wait early: wait again for the task itself.",
         'while kill -0 "$task" 2>/dev/null; do wait "$task"; code=$?; done',
-        "# 143: stopped by SIGTERM, with a checkpoint. 137: killed; its batch may be the cause, so not for ever.",
+        "# 143: stopped by SIGTERM, with a checkpoint. Others: killed or crashed, maybe by its batch, so not for ever.",
         "again=",
-        f"if [ ! -e {shlex.quote(str(where / 'cancel'))} ]; then",
-        f'  [ "$code" -eq 137 ] && [ "${{SLURM_RESTART_COUNT:-0}}" -lt {_RESTARTS} ] && again=1',
-        '  [ "$code" -eq 143 ] && again=1',
-        '  [ -n "$again" ] && scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"',
+        'case "$code" in',
+        "  143) again=1 ;;",
+        f'  134|135|136|137|139) [ "${{SLURM_RESTART_COUNT:-0}}" -lt {_RESTARTS} ] && again=1 ;;',
+        "esac",
+        f'if [ -n "$again" ] && [ ! -e {shlex.quote(str(where / "cancel"))} ]; then',
+        '  scontrol requeue "${SLURM_ARRAY_JOB_ID}_${SLURM_ARRAY_TASK_ID}"',
         "fi",
         'exit "$code"',
     ]
 
 
-def submit(folder: SweepFolder, script: Path) -> str:
-    """Submit the array job, remember its id in the plan, and return the id; a job that still runs is refused."""
+def allow(folder: SweepFolder) -> None:
+    """Take back a cancellation; refuse if a job of this sweep is still in the queue, whose tasks would go on."""
     job = folder.plan().job
     if job and shutil.which("squeue") and job_states(job):
         raise SlurmError(
             f"Slurm job {job} of this sweep is still in the queue; `firstlight sweeps cancel {folder.path}` ends it"
         )
     folder.allow()
+
+
+def submit(folder: SweepFolder, script: Path) -> str:
+    """Submit the array job, remember its id in the plan, and return the id; a job that still runs is refused."""
+    allow(folder)
     job = _slurm("sbatch", "--parsable", str(script)).strip().partition(";")[0]
-    with folder.writing():
-        folder.write_plan(folder.plan().model_copy(update={"job": job}))
+    try:
+        with folder.writing():
+            folder.write_plan(folder.plan().model_copy(update={"job": job}))
+    except FolderError:  # a job that the folder does not know would work beside the next one
+        _slurm("scancel", job)
+        raise
     return job
 
 

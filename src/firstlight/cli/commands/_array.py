@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any
 
 from cyclopts import Parameter
@@ -59,6 +60,7 @@ def array_job(
         submit,
         write_script,
     )
+    from firstlight.sweeps._slurm import allow
 
     where = bundles or Path(f"{spec.stem}-sweep")
     if options.array < 1:
@@ -81,10 +83,14 @@ def array_job(
         folder = SweepFolder.create(where, wanted, options.array, **plan)
         script = write_script(folder, site)
         job = submit(folder, script) if options.submit else ""
+        if not job and folder.cancelled():
+            allow(folder)
+            screen.say("the cancellation of this sweep is taken back")
     except SlurmError as error:
         raise exits.UserError(str(error)) from None
     made = folder.plan()
     screen.say(f"{made.points} points in {made.tasks} tasks: {script}")
-    screen.say(f"submitted as Slurm job {job}" if job else f"submit it with: sbatch {script}")
-    screen.say(f"then: firstlight sweeps status {where}\n      firstlight sweeps gather {where}")
+    screen.say(f"submitted as Slurm job {job}" if job else f"submit it with: sbatch {quote(str(script))}")
+    shown = quote(str(where))
+    screen.say(f"then: firstlight sweeps status {shown}\n      firstlight sweeps gather {shown}")
     return exits.OK

@@ -90,7 +90,7 @@ def status(place: Place, *, store: StoreOption = None, json: JsonOption = False)
     ]
     screen.print_table(("points", f"of {now.points:,}"), rows)
     if now.cancelled:
-        screen.say("cancelled; submit it again to go on")
+        screen.say("cancelled; give the same `firstlight sweep` command again and submit it again to go on")
     elif now.left and now.remaining is not None:
         screen.say(f"about {screen.duration(now.remaining)} left with {now.running} tasks, from the points that ended")
     elif now.left and now.running:
