@@ -47,7 +47,8 @@ def main(path: str | None = None) -> tuple[float, float, tuple[int, int]]:
         mixed = figure.heatmap(
             pairs, x="column", y="column", value="mean |∂²f/∂xᵢ∂xⱼ|", rows=names, columns=names, title="Interactions"
         )
-        shown = [model.figure_data("importances"), mixed, model.figure_data("history")]
+        history = figure.unpack_panels(model.figure_data("history"))[:1]
+        shown = [model.figure_data("importances"), mixed, *history]
         print(plots.save(figure.panels(shown, columns=3, title="Friedman's function, 500 rows"), path))
     return scores[0], scores[1], (i, j)
 

@@ -9,6 +9,7 @@ from threadpoolctl import threadpool_info
 
 from firstlight import groups
 from firstlight.rfm import RFMRegressor
+from firstlight.rfm._encoding.encoding import Encoding
 from firstlight.tasks._images import whitened
 from firstlight.theories import agf, fact
 
@@ -44,6 +45,7 @@ def _group_samples(group: groups.Group) -> dict[str, np.ndarray]:
 def _matrix_samples() -> dict[str, np.ndarray]:
     H = np.array([[1.0, 1, 1, 1], [1, -1, 1, -1], [1, 1, -1, -1], [1, -1, -1, 1]]) / 2
     model = RFMRegressor()
+    model._encoding = Encoding.of_numbers(np.eye(4), np.ones(4))
     model.feature_matrix_, model.precision_ = H @ np.diag([2.0, 2.0, 1.0, 1.0]) @ H, "float64"
     W, a = fact.lemmas.minimum_norm_network(H @ np.diag([1.0, 1.0, -2.0, -2.0]) @ H)
     problem = fact.LinearProblem(np.eye(4), H, weight_decay=0.01, kappa=0.5)

@@ -43,6 +43,14 @@ def test_from_open_to_the_verdict_of_a_grokked_z23(lab, page):
     page.shot("grok-light-1280")
 
 
+def test_a_theory_without_a_verdict_says_why(lab, page):
+    page.open(f"{lab.url}/grok?{QUICK.format(40, 1).replace('Z7', 'S3')}").ready()
+    page.until("!document.querySelector('#train').disabled")
+    page.click("#train")
+    page.until("document.body.dataset.result", 120)
+    assert "needs an Abelian group, and S3 is not one." in page.text("#scoreboard")
+
+
 def test_the_address_holds_the_setting_and_one_knob_overlays_the_last_run(lab, page):
     page.open(f"{lab.url}/grok?{QUICK.format(60, 1)}").ready()
     page.until("!document.querySelector('#train').disabled")

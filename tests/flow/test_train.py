@@ -245,8 +245,12 @@ def test_adam_depends_on_the_ratio_of_loss_and_decay_only() -> None:
     scaled = ADAM.model_copy(update={"weight_decay": n * ADAM.weight_decay / 2})
     half_sum = Loss(projection="samples", reduction="sum", factor=0.5)
     total = flow.train(MAKE, _split, optimizer=scaled, loss=half_sum, **kwargs)
-    # A step differs by ε/|gradient| of itself; a gradient of 1e-4 or more and 40 steps of 0.01 move W by 4e-5 at most.
-    np.testing.assert_allclose(mean.models[0].W, total.models[0].W, rtol=0, atol=4e-5)
+    # A step differs by ε/|gradient| of itself: 1e-4 for a gradient of 1e-4. Few entries have smaller gradients, so the
+    # path as a whole differs by less than ten times that; with the decay of the mean it would differ by far more.
+    W, twin = (np.asarray(run.models[0].W, float) for run in (mean, total))
+    unscaled = flow.train(MAKE, _split, optimizer=ADAM, loss=half_sum, **kwargs).models[0].W
+    assert np.linalg.norm(twin - W) < 1e-3 * np.linalg.norm(W)
+    assert np.linalg.norm(twin - W) < 0.1 * np.linalg.norm(np.asarray(unscaled, float) - W)
 
 
 def test_a_schedule_anneals_to_nothing() -> None:

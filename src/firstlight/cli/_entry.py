@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code.
 
     >>> main(["--version"])
-    0.1.0
+    0.2.0
     0
     """
     try:

@@ -163,7 +163,8 @@ def _curves(records: Sequence[RunRecord]) -> FigureData | None:
         )
         for record in shown
     ]
-    return figure.curves(series, x=shown[0].spec.clock, y="accuracy on held-out pairs")
+    label = "accuracy on held-out pairs"
+    return figure.curves(series, x=shown[0].spec.clock, y=label, title=label.capitalize())
 
 
 def _setting(record: RunRecord) -> str:

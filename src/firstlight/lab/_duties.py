@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from firstlight import _interrupts as interrupts
 from firstlight._files import cache_directory
 from firstlight.lab._answers import ANSWERS
 from firstlight.lab._fitting import fit_table, open_probe
@@ -49,12 +50,17 @@ def check_claim(message: Mapping[str, Any], channel: Channel, control: Control) 
 
     def report(fraction: float, note: str = "") -> None:
         control.hold()
+        interrupts.check()
         channel.send({"event": "progress", "done": fraction, "total": 1.0, "message": note})
 
     try:
         claim = claims.find([message["payload"]["claim"]])[0]
         setting = claims.Setting("quick", progress=report, work=Path(message["work"]))
         record, figures = claims.verify(claim, setting)
+    except KeyboardInterrupt:
+        words = "stopped; the check begins again when it is started"
+        channel.send({"event": "end", "state": "stopped", "message": words})
+        return
     except Exception as error:
         channel.send({"event": "end", "state": "failed", "message": f"{type(error).__name__}: {error}"})
         traceback.print_exc()

@@ -143,6 +143,8 @@ def _scoreboard(record: RunRecord) -> list[dict[str, Any]]:
         verdict = verdicts.get(key)
         board.append(
             {
+                "key": key,
+                "silently": verdict is None,
                 "name": name,
                 "subject": subject,
                 "silent": silent,

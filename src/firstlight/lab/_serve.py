@@ -93,7 +93,8 @@ async def _serve(
 def _going_on(client: Client) -> str:
     going = [job["title"] for job in client.jobs.values() if job["state"] in ("queued", "running", "paused")]
     adopted = (
-        f" {len(going)} run{'s' * (len(going) != 1)} of an earlier server go on: {', '.join(going[:3])}."
+        f" {len(going)} job{'s' * (len(going) != 1)} of an earlier server go{'es' * (len(going) == 1)} on: "
+        f"{', '.join(going[:3])}{' …' * (len(going) > 3)}."
         if going
         else ""
     )

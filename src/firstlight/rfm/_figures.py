@@ -76,16 +76,16 @@ def history(estimator: Any) -> FigureData:
     parts = []
     for (update, how), run in rest.groupby(["update", "normalize"], dropna=False):
         label = f"{update}, {how} normalised" if isinstance(how, str) else str(update)
-        joined = [*zero.to_dict("records"), *run.to_dict("records")]
-        line = figure.Series("score", [row["iteration"] for row in joined], [row["score"] for row in joined])
-        dots = [
-            figure.Series("chosen", [row["iteration"]], [row["score"]], style="points")
-            for row in joined
-            if row["chosen"]
-        ]
-        parts.append(
-            figure.curves([line, *dots], x="iteration", y="score on held-out rows", title=label, horizontal=marks)
-        )
+        # Other kernels and bandwidths are tried at the end, for the M that was learned: dots beside the curve.
+        first = (zero if len(zero) else run).iloc[0]
+        learning = (run["kernel"] == first["kernel"]) & (run["bandwidth"] == first["bandwidth"])
+        joined = [*zero.to_dict("records"), *run[learning].to_dict("records")]
+        series = [figure.Series("score", [row["iteration"] for row in joined], [row["score"] for row in joined])]
+        for name, rows in (("other kernels", run[~learning & ~run["chosen"]]), ("chosen", run[run["chosen"]])):
+            if len(rows):
+                dots = rows["iteration"].to_numpy(), rows["score"].to_numpy()
+                series.append(figure.Series(name, *dots, style="points"))
+        parts.append(figure.curves(series, x="iteration", y="score on held-out rows", title=label, horizontal=marks))
     if not parts:
         lone = figure.Series("plain kernel", zero["iteration"].to_numpy(), zero["score"].to_numpy(), style="points")
         return figure.curves(

