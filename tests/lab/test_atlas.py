@@ -266,9 +266,10 @@ def test_a_sweep_is_submitted_once_its_form_is_right_and_its_cost_confirmed(desk
 def test_the_map_its_cells_and_its_export(desk, places):
     assert desk.get("/api/atlas").json() == {"families": [], "record": None}
     assert desk.get("/api/atlas/export").status_code == 409
-    from firstlight import sweeps
-
-    sweeps.run_sweep(planned_sweep(SMALL), places.store, jobs=1, progress="off")
+    mail = Mail(places.store)
+    sweep = plain_sweep(planned_sweep(SMALL))
+    message = {"payload": {"sweep": sweep}, "store": str(places.store), "data": str(places.store.parent)}
+    train_points(message, mail, Control(mail))
     answer = desk.get("/api/atlas").json()
     record = answer["record"]
     assert [cell["ended"] for cell in record["cells"]] == [2] * 6
