@@ -21,6 +21,7 @@ from firstlight.sweeps import (
     collect_sweep,
     gather,
     open_folder,
+    run_sweep,
     run_task,
     sweep_from_mapping,
     sweep_status,
@@ -232,6 +233,21 @@ def test_a_death_after_a_new_checkpoint_does_not_count(tmp_path):
     assert Attempts(tmp_path).deaths == 0
     (tmp_path / "attempt.json").write_text("[]")
     assert Attempts(tmp_path).deaths == 0
+
+
+def test_force_is_refused_where_bundles_would_answer_for_it(tmp_path):
+    (tmp_path / "driven" / "runs").mkdir(parents=True)
+    with pytest.raises(ValueError, match=r"bundles are never replaced and .*driven has some; give a new folder"):
+        run_sweep(SWEEP, bundles=tmp_path / "driven", force=True)
+
+
+def test_a_report_from_a_clock_that_is_ahead_does_not_run_for_ever(folder, monkeypatch):
+    folder.report("0", {"state": "running"})
+    assert folder.states()["0"]["running"]
+    now = time.time()
+    for skew in (-600, 600):
+        monkeypatch.setattr(time, "time", lambda skew=skew: now + skew)
+        assert not folder.states()["0"]["running"]
 
 
 @pytest.mark.skipif(os.name == "nt" or os.geteuid() != 0, reason="mounts a disk, which needs root")

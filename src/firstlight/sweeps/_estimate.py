@@ -5,11 +5,11 @@ from collections import Counter
 from collections.abc import Sequence
 
 from firstlight import runs
-from firstlight.records import RunSpec, SpecError
+from firstlight.records import RunSpec, SpecError, Store
 from firstlight.records._base import Frozen
 from firstlight.records._room import available_memory, free_disk
 from firstlight.sweeps._batches import cut
-from firstlight.sweeps._sample import Cost, chosen, measure
+from firstlight.sweeps._sample import Cost, chosen, measure, recorded_costs
 
 _WORKER_BYTES = 4e8
 """Memory of Python and JAX in a worker before training, in bytes."""
@@ -37,7 +37,9 @@ class SweepEstimate(Frozen):
     - `disk`: bytes of the results.
     - `core_hours`: processor time of all points, in hours of a core of this machine.
     - `seconds`: expected duration; on a cluster, with one worker.
-    - `sampled`: number of programs whose cost was measured; 0 if all follows from sizes.
+    - `sampled`: number of programs whose cost was measured by short runs.
+    - `recorded`: number of programs whose cost is that of earlier runs in the store. If both are 0, all follows from
+      sizes.
     """
 
     points: int
@@ -49,6 +51,7 @@ class SweepEstimate(Frozen):
     core_hours: float
     seconds: float
     sampled: int = 0
+    recorded: int = 0
 
 
 def estimate_sweep(
@@ -59,10 +62,12 @@ def estimate_sweep(
     keep_weights: bool = False,
     data: str | os.PathLike[str] | None = None,
     sample: bool | None = False,
+    store: Store | None = None,
 ) -> SweepEstimate:
     """Estimate the cost of the points left to run; points that share a program are estimated once.
 
-    From sizes alone, time is right to a factor of three. A sample of short runs measures it.
+    From sizes alone, time is right to a factor of three. Earlier runs of the same programs, or a sample of short runs,
+    measure it.
 
     **Arguments:**
 
@@ -71,7 +76,9 @@ def estimate_sweep(
     - `workers`: number of worker processes; None on a cluster.
     - `keep_weights`: whether weights are stored.
     - `data`: folder of the arrays that specs name.
-    - `sample`: measure up to three programs; None does so if the sweep takes more than two minutes of processor time.
+    - `sample`: measure up to three programs; None does so if programs without earlier runs take more than two minutes
+      of processor time.
+    - `store`: an open store with earlier runs, or None.
 
     >>> specs = [RunSpec(seed=seed) for seed in range(4)]
     >>> whole = estimate_sweep(specs, points=6, workers=2)
@@ -89,12 +96,14 @@ def estimate_sweep(
         memory = max(memory, _WORKER_BYTES + len(batch) * each.bytes)
     sizes = {key: _record_bytes(firsts[key], each) for key, each in known.items()}
     costs = {key: Cost(each.start, _CORES * (each.seconds - each.start), sizes[key]) for key, each in known.items()}
-    whole = sum(cost.start + counts[key] * cost.point for key, cost in costs.items())
-    measured: dict[str, Cost] = {}
-    if sample or (sample is None and whole > WORTH_A_SAMPLE):
-        totals = {key: cost.start + counts[key] * cost.point for key, cost in costs.items()}
-        measured = {key: measure(firsts[key], data) for key in chosen(totals)}
-        costs = _scaled(costs, measured)
+    recorded = {} if store is None else recorded_costs(store, costs.keys())
+    totals = {key: cost.start + counts[key] * cost.point for key, cost in costs.items() if key not in recorded}
+    sampled: dict[str, Cost] = {}
+    if sample or (sample is None and sum(totals.values()) > WORTH_A_SAMPLE):
+        sampled = {key: measure(firsts[key], data) for key in chosen(totals)}
+    if recorded or sampled:
+        recorded = {key: Cost(costs[key].start, cost.point, cost.bytes) for key, cost in recorded.items()}
+        costs = _scaled(costs, recorded | sampled)
     seconds = sum(cost.start + counts[key] * cost.point for key, cost in costs.items())
     weights = sum(counts[key] * (each.disk - sizes[key]) for key, each in known.items()) if keep_weights else 0.0
     cores = 1 if workers is None else min(os.cpu_count() or 1, max(workers, _CORES))
@@ -107,7 +116,8 @@ def estimate_sweep(
         disk=sum(counts[key] * cost.bytes for key, cost in costs.items()) + max(weights, 0.0),
         core_hours=seconds / 3600,
         seconds=seconds / cores,
-        sampled=len(measured),
+        sampled=len(sampled),
+        recorded=len(recorded),
     )
 
 

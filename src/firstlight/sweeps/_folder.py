@@ -205,7 +205,7 @@ class SweepFolder:
         for path in sorted((self.path / "state").glob("*.json")):
             try:
                 state = json.loads(path.read_text(encoding="utf-8"))
-                state["running"] = state["state"] == "running" and time.time() - state["at"] < _FRESH
+                state["running"] = state["state"] == "running" and abs(time.time() - state["at"]) < _FRESH
                 states[path.stem] = state
             except (ValueError, KeyError, TypeError, OSError):  # a file that another node is replacing
                 continue

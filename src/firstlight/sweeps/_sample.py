@@ -1,13 +1,15 @@
-"""Measure what the points of a sweep cost, by short runs of a few of its programs."""
+"""Measure what the points of a sweep cost, by runs that a store holds or by short runs of a few programs."""
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from firstlight import _interrupts as interrupts
 from firstlight import runs
-from firstlight.records import RunRecord, RunSpec
+from firstlight.records import RunRecord, RunSpec, Store
+from firstlight.records._facts import machine_facts
 from firstlight.records._store._runs import stored_bytes
 
 MOST_PROGRAMS = 3
@@ -15,6 +17,9 @@ MOST_PROGRAMS = 3
 
 _SECONDS = 2.0
 """Seconds that the longer run of a sample should take, by its sizes."""
+
+_RECENT = 200
+"""Number of stored runs that are looked at, newest first: reading them takes some milliseconds each hundred."""
 
 _STEPS = 60
 """Steps of the longer run at most."""
@@ -34,6 +39,27 @@ class Cost:
     start: float
     point: float
     bytes: float
+
+
+def recorded_costs(store: Store, programs: Collection[str]) -> dict[str, Cost]:
+    """Return the cost of the programs whose runs are among the newest of a store and took place on this machine.
+
+    `point` is the median of their seconds, in a sweep those of one core; `start` is unknown and 0.
+
+    **Arguments:**
+
+    - `store`: an open store.
+    - `programs`: the `runs.batch_key` of each program.
+    """
+    alike: dict[str, list[RunRecord]] = {}
+    for record in store.recent_runs(_RECENT):
+        is_comparable = record.status in runs.OVER and record.seconds > 0 and record.machine == machine_facts()
+        if is_comparable and (key := runs.batch_key(record.spec)) in programs:
+            alike.setdefault(key, []).append(record)
+    return {
+        key: Cost(0.0, median(record.seconds for record in same), stored_bytes(store.get_run(same[0].id)))
+        for key, same in alike.items()
+    }
 
 
 def measure(spec: RunSpec, data: str | os.PathLike[str] | None = None) -> Cost:

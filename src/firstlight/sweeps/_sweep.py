@@ -136,6 +136,11 @@ def run_sweep(
     options = {"data": data, "keep_weights": keep_weights, "allow_large": allow_large}
     folder = None if bundles is None else SweepFolder.create(bundles, sweep, 0, **options)
     if folder is not None:
+        if force and folder.bundles.is_dir():
+            raise ValueError(
+                f"force trains every point again, but bundles are never replaced and {folder.path} has some; "
+                "give a new folder"
+            )
         folder.allow()
         worker = worker or functools.partial(run_bundled, folder=os.fspath(folder.path.resolve()))
     worker = worker or functools.partial(
@@ -147,7 +152,7 @@ def run_sweep(
     with contextlib.nullcontext() if store is None else writing(store) as opened:
         ledger = Ledger(opened, specs, force, progress, folder)
         workers = None if cluster is not None else worker_count(jobs, len(ledger.left))
-        cost = {"keep_weights": keep_weights, "data": data, "sample": sample}
+        cost = {"keep_weights": keep_weights, "data": data, "sample": sample, "store": opened}
         expected = estimate_sweep(ledger.left, len(specs), workers, **cost)
         _announce(expected, ledger.left, on_estimate, data, None if opened is None else opened.path, allow_large)
         control = Control(ledger.reporter, len(specs), sweep.name, folder)
@@ -200,11 +205,13 @@ def preview_sweep(
     3
     """
     specs = left = sweep.expand(data, allow_large=allow_large)
-    if store is not None and locate(store).exists() and not force:
-        with Store(store) as opened:
+    is_there = store is not None and locate(store).exists()
+    with Store(store) if store is not None and is_there else contextlib.nullcontext() as opened:
+        if opened is not None and not force:
             left = [spec for spec in specs if opened.run_status(spec) not in OVER]
-    workers = None if cluster is not None else worker_count(jobs, len(left))
-    expected = estimate_sweep(left, len(specs), workers, keep_weights=keep_weights, data=data, sample=sample)
+        workers = None if cluster is not None else worker_count(jobs, len(left))
+        cost = {"keep_weights": keep_weights, "data": data, "sample": sample, "store": opened}
+        expected = estimate_sweep(left, len(specs), workers, **cost)
     _announce(expected, left, on_estimate, data, store, allow_large)
     return expected
 

@@ -1,5 +1,6 @@
 """The options of `sweep --slurm`, and the array job that they describe."""
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -49,8 +50,11 @@ def array_job(
     options: ArrayOptions,
     ask: AskOptions,
     plan: dict[str, Any],
+    store: Path,
 ) -> int:
     """Write the folder and the script of an array job; submit it if asked; then exit, because nothing need wait."""
+    from firstlight.records import Store
+    from firstlight.records._store import locate
     from firstlight.sweeps import (
         SlurmError,
         SlurmOptions,
@@ -79,7 +83,9 @@ def array_job(
         wanted = load_sweep(spec, overrides)
         specs = wanted.expand(plan["data"], allow_large=plan["allow_large"])
         cost = {"keep_weights": plan["keep_weights"], "data": plan["data"], "sample": ask.measured(default=None)}
-        ask.announce(estimate_sweep(specs, len(specs), None, **cost))
+        with Store(store) if locate(store).exists() else nullcontext() as opened:
+            expected = estimate_sweep(specs, len(specs), None, **cost, store=opened)
+        ask.announce(expected)
         folder = SweepFolder.create(where, wanted, options.array, **plan)
         script = write_script(folder, site)
         job = submit(folder, script) if options.submit else ""

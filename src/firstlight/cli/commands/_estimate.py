@@ -96,11 +96,10 @@ def cost_line(expected: Any) -> str:
     from firstlight.runs import size
 
     programs = f"{expected.programs:,} program{'s' * (expected.programs != 1)} to compile"
-    how = "measured" if expected.sampled else "from sizes"
     took = "" if expected.workers is None else f", about {screen.duration(expected.seconds)}"
     return (
         f"{expected.left:,} of {expected.points:,} points to run, {programs}, about {_hours(expected.core_hours)} and "
-        f"{size(expected.disk)} ({how}), {_memory(expected)}{took}"
+        f"{size(expected.disk)} ({_source(expected)}), {_memory(expected)}{took}"
     )
 
 
@@ -109,7 +108,8 @@ def show_sweep(expected: Any) -> None:
     from firstlight.runs import size
 
     done = expected.points - expected.left
-    how = f"measured on {expected.sampled} of {expected.programs}" if expected.sampled else "to a factor of three"
+    measured = expected.sampled + expected.recorded
+    how = f"{_source(expected)}, {measured} of {expected.programs}" if measured else "to a factor of three"
     on_one = "with one worker" if expected.workers is None else ""
     screen.print_table(
         ("estimate", "about", ""),
@@ -122,6 +122,13 @@ def show_sweep(expected: Any) -> None:
             ("time", screen.duration(expected.seconds), on_one),
         ],
     )
+
+
+def _source(expected: Any) -> str:
+    """Return where the numbers of an estimate come from."""
+    if expected.sampled:
+        return "measured"
+    return "from earlier runs" if expected.recorded else "from sizes"
 
 
 def _hours(hours: float) -> str:

@@ -71,7 +71,7 @@ def sweep(
         return _estimated(spec, set_ or [], where, json, options | {"sample": ask.measured(default=True)})
     if array.slurm:
         plan = {"data": folder, "keep_weights": keep_weights, "allow_large": allow_large}
-        return array_job(spec, set_ or [], bundles, array, ask, plan)
+        return array_job(spec, set_ or [], bundles, array, ask, plan, where)
     if array.submit:
         raise exits.UserError("--submit submits an array job; give --slurm too")
     options |= {"bundles": bundles, "wait_for_workers": wait_for_workers, "sample": ask.measured(default=None)}

@@ -1,6 +1,7 @@
 """Runs for an MLflow server or folder."""
 
 import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -54,7 +55,8 @@ def export_mlflow(record: RunRecord, uri: str | os.PathLike[str], experiment: st
         return run
     except (MlflowException, OSError) as error:
         first = next(iter(str(error).splitlines()), type(error).__name__)
-        raise DashboardError(f"MLflow at {os.fspath(uri)} did not accept run {record.id[:12]}: {first}") from None
+        said = f"MLflow at {os.fspath(uri)} did not accept run {record.id[:12]}: {first}"
+        raise DashboardError(_without_password(said)) from None
 
 
 def _earlier(client: Any, experiment: str, record: RunRecord) -> str:
@@ -78,6 +80,15 @@ def _metrics(record: RunRecord) -> Iterator[Any]:
     for name, value in numbers(record.summary).items():
         if not name.startswith("final."):
             yield Metric(f"summary.{name}", value, end, record.steps)
+
+
+def _without_password(text: str) -> str:
+    """Hide the name and password of addresses, because messages end in logs.
+
+    >>> _without_password("MLflow at https://me:secret@host:5000 did not answer")
+    'MLflow at https://…@host:5000 did not answer'
+    """
+    return re.sub(r"://[^/\s]*@", "://…@", text)
 
 
 def _note(record: RunRecord) -> str:
