@@ -82,9 +82,9 @@ def test_a_run_says_what_to_try_and_what_each_theory_says(cli, spec):
     done = cli("run", spec, "--set", 'lenses=["li2"]')
     assert "It did not memorise: try more steps" in done.out
     assert "agrees?" in done.out
-    assert "\nli2: " in done.out
+    assert "\nLi₂: " in done.out
     id = cli("runs", "list", "--json").json[0]["id"]
-    assert "\nli2: " in cli("runs", "show", id).out
+    assert "\nLi₂: " in cli("runs", "show", id).out
 
 
 def test_only_the_first_page_of_help_explains_exit_codes(cli):

@@ -175,7 +175,8 @@ def _require_fields(specs: list[Any], names: list[str]) -> None:
     """Refuse a name that is neither a short name of an axis nor a field of any spec."""
     from firstlight._suggest import did_you_mean
     from firstlight.cli.commands._select import leaves
-    from firstlight.sweeps._atlas import AXES, field_of, value_of
+    from firstlight.sweeps import AXES
+    from firstlight.sweeps._atlas import field_of, value_of
 
     known = dict.fromkeys([*AXES, *(field for spec in specs for field, _ in leaves(spec.model_dump()))])
     for name in filter(None, names):
