@@ -46,9 +46,15 @@ def met(entry: dict) -> str:
     return "yes" if (entry["value"] >= entry["target"] if higher else entry["value"] <= entry["target"]) else "no"
 
 
+def number(value: float) -> str:
+    """Return three digits, with separators instead of a power of ten for large numbers: 9.83e+03 is 9,830."""
+    rounded = float(f"{value:.3g}")
+    return f"{rounded:,.0f}" if 1000 <= abs(rounded) < 1e9 else f"{value:.3g}"
+
+
 def five_lines(results: dict[str, dict]) -> str:
     """Return the README's few lines, with the two markers around them."""
-    lines = [f"* {words}: {results[name]['value']:.3g} {results[name]['unit']}" for name, words in FIVE.items()]
+    lines = [f"* {words}: {number(results[name]['value'])} {results[name]['unit']}" for name, words in FIVE.items()]
     return "\n".join([FIVE_OPEN, *lines, FIVE_CLOSE])
 
 
@@ -59,8 +65,8 @@ def full_table(results: dict[str, dict]) -> str:
         sign = "≥" if entry["better"] == "higher" else "≤"
         target = "" if entry["target"] is None else f"{sign} {entry['target']:g}"
         base = entry["baseline"]
-        measured = f"{entry['value']:.3g} {entry['unit']}"
-        lines.append(f"| `{name}` | {measured} | {target} | {base['name']}: {base['value']:.3g} |")
+        measured = f"{number(entry['value'])} {entry['unit']}"
+        lines.append(f"| `{name}` | {measured} | {target} | {base['name']}: {number(base['value'])} |")
     return "\n".join([OPEN, *lines, CLOSE])
 
 

@@ -41,6 +41,7 @@ def test_a_sweep_is_listed_followed_and_drawn(cli, sweep, folder):
     for place in (sweep, listed["id"], listed["id"][:5]):
         now = cli("sweeps", "status", place, "--json").json
         assert (now["points"], now["finished"], now["left"]) == (12, 12, 0)
+    assert cli("sweeps", "status", "--json").json["points"] == listed["runs"]  # the newest, if none is named
     shown = cli("sweeps", "phase")
     lines = shown.out.splitlines()
     rows = [line for line in lines if "┤" in line]
@@ -65,6 +66,8 @@ def test_axes_and_other_fields_are_chosen(cli, sweep, folder):
     assert (chosen["x"]["field"], chosen["y"]["field"]) == ("model.width", "task.split.fraction")
     assert [cell["missing"] for cell in chosen["cells"]] == [2] * 4
     assert "write it as FIELD=VALUE" in cli("sweeps", "phase", sweep, "--where", "decay").err
+    for words in (("--x", "wdith"), ("--where", "wdith=8")):
+        assert "no field 'wdith'; did you mean 'width'?" in cli("sweeps", "phase", sweep, *words).err
 
 
 def test_what_is_not_there_is_said(cli, folder):
@@ -78,6 +81,10 @@ def test_what_is_not_there_is_said(cli, folder):
 )
 def test_set_changes_the_seeds_and_the_grid_of_a_sweep(cli, sweep, change, points):
     assert cli("sweep", sweep, "--set", change, "--dry-run", "--no-sample", "--json").json["points"] == points
+
+
+def test_a_misspelt_field_of_a_sweep_is_recognised(cli, sweep):
+    assert "did you mean seeds?" in cli("sweep", sweep, "--set", "seds=3", "--dry-run").err
 
 
 def test_set_of_a_field_that_varies_says_what_to_change(cli, sweep):

@@ -32,6 +32,7 @@ def test_runs_are_chosen_ordered_and_cut(cli, four):
         for run in cli("runs", "list", "--json", "--sort", "-test_accuracy").json
     ]
     assert accuracy == sorted(accuracy, reverse=True)
+    assert listed(cli, "--where", "test>=0") == four  # as the column is headed
     cut = cli("runs", "list", "--limit", 3)
     assert four[3][:12] not in cut.out
     assert "3 of 4 runs" in cut.err
@@ -45,7 +46,7 @@ def test_a_list_names_runs_by_what_differs(cli, four):
 
 def test_seeds_are_averaged_in_groups(cli, four):
     rows = cli("runs", "list", "--group-by", "optimizer.weight_decay", "--json").json
-    assert [(row["optimizer.weight_decay"], row["runs"]) for row in rows] == [("0.0", 2), ("0.01", 2)]
+    assert [(row["optimizer.weight_decay"], row["runs"]) for row in rows] == [("0", 2), ("0.01", 2)]
 
 
 @pytest.mark.parametrize(
@@ -71,13 +72,19 @@ def test_curves_are_overlaid_and_written(cli, four, folder):
     assert (folder / "both.svg").read_text(encoding="utf-8").count("weight_decay 0.01") >= 1
 
 
+def test_a_file_among_the_runs_to_compare_is_named_with_its_option(cli, four):
+    done = cli("runs", "compare", four[0], four[2], "--figure", "both.svg")
+    assert done.code == exits.USER_ERROR
+    assert "both.svg is no run; `--out both.svg`" in done.err
+
+
 def test_a_run_says_what_to_try_and_what_each_theory_says(cli, spec):
     done = cli("run", spec, "--set", 'lenses=["li2"]')
     assert "It did not memorise: try more steps" in done.out
     assert "agrees?" in done.out
-    assert "\nLi₂" in done.out
+    assert "\nLi₂: " in done.out
     id = cli("runs", "list", "--json").json[0]["id"]
-    assert "\nLi₂" in cli("runs", "show", id).out
+    assert "\nLi₂: " in cli("runs", "show", id).out
 
 
 def test_only_the_first_page_of_help_explains_exit_codes(cli):

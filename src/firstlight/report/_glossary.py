@@ -33,7 +33,10 @@ TERMS: dict[str, tuple[str, str]] = {
         "The gradient that training sends back to the hidden units; it tells each unit what to become.",
     ),
     "weight decay": (r"[Ww]eight decay", "A pull of every weight towards zero, at every update."),
-    "zero-loss set": (r"zero-loss set|zero loss", "All weights that answer every training pair exactly."),
+    "zero-loss set": (
+        r"zero-loss set|zero loss|weights that fit exactly",
+        "All weights that answer every training pair exactly.",
+    ),
     "gradient flow": (r"gradient flow", "Training with infinitely small steps along the gradient."),
     "Adam": (r"\bAdam\b", "A common training rule that gives every weight a step size of its own."),
     "potential": (

@@ -81,7 +81,7 @@ def advice(record: RunRecord) -> str:
     >>> from firstlight.records import RunSpec, Table
     >>> table = Table([0, 10], {"train_accuracy": [0.1, 0.2], "test_accuracy": [0.1, 0.2]})
     >>> print(advice(RunRecord(spec=RunSpec(), status="finished", steps=10, table=table)))
-    It did not memorise: try more steps, a larger optimizer.learning_rate, a larger model.width.
+    It did not memorise: try more steps, a larger optimizer.learning_rate or a larger model.width.
     """
     summary = record.summary or summarise(record)
     final = summary.get("final") or {}
@@ -89,9 +89,16 @@ def advice(record: RunRecord) -> str:
         return ""
     if summary["memorised_at"] is None and summary["generalised_at"] is None:
         decay = record.spec.optimizer.weight_decay
-        less = f", a weight decay below {decay:g}" if decay > 0 else ""
-        return f"It did not memorise: try more steps, a larger optimizer.learning_rate, a larger model.width{less}."
+        less = [f"a weight decay below {decay:g}"] if decay > 0 else []
+        return f"It did not memorise: try {_any_of(['more steps', *_LARGER, *less])}."
     if "test_accuracy" in final and summary["generalised_at"] is None:
-        some = "" if record.spec.optimizer.weight_decay > 0 else ", a positive optimizer.weight_decay"
-        return f"It did not generalise: try more steps, a larger task.split.fraction{some}."
+        some = [] if record.spec.optimizer.weight_decay > 0 else ["a positive optimizer.weight_decay"]
+        return f"It did not generalise: try {_any_of(['more steps', 'a larger task.split.fraction', *some])}."
     return ""
+
+
+_LARGER = ("a larger optimizer.learning_rate", "a larger model.width")
+
+
+def _any_of(words: list[str]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"

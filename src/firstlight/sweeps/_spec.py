@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, ValidationError, model_validator
 
 from firstlight import runs
+from firstlight._suggest import closest
 from firstlight.records import RunSpec, SpecError, apply_overrides, load_spec, pin_arrays, run_id
 from firstlight.records._base import Frozen
 from firstlight.records._explain import explain
@@ -172,6 +173,8 @@ def load_sweep(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> S
     of_base = [text.removeprefix("base.") for text in overrides if not _is_of_sweep(text)]
     of_sweep = [text for text in overrides if _is_of_sweep(text)]
     sweep = read_file(path, "a sweep", build)
+    for text in of_base:
+        _require_no_misspelling(text)
     if of_sweep:
         sweep = sweep_from_mapping(_with_fields(sweep, of_sweep))
     varied = [field for text in of_base if (field := text.partition("=")[0].strip()) in sweep.grid]
@@ -180,6 +183,14 @@ def load_sweep(path: str | os.PathLike[str], overrides: Sequence[str] = ()) -> S
             [f"{varied[0]}: the sweep varies this field; change its values with --set grid.{varied[0]}=[…]"]
         )
     return sweep.model_copy(update={"base": apply_overrides(sweep.base, of_base)}) if of_base else sweep
+
+
+def _require_no_misspelling(override: str) -> None:
+    """Refuse a field that a run does not have and that is close to one of the sweep."""
+    field, _, value = (part.strip() for part in override.partition("="))
+    meant = "" if field in RunSpec.model_fields else closest(field, ("seeds", "name", "grid"), cutoff=0.75)
+    if meant:
+        raise SpecError([f"{field}: unknown field (got {value}); did you mean {meant}?"])
 
 
 def _is_of_sweep(override: str) -> bool:

@@ -156,7 +156,7 @@ def test_the_lens_says_when_fact_cannot_hold(record):
     assert "Without weight decay" in summary(weight_decay=0.0)["story"]
     assert "decoupled decay of AdamW" in summary(name="adamw", momentum=None)["story"]
     assert "below 1: too short" in summary(learning_rate=1e-3)["story"]
-    assert "no budget says" in summary(name="adam", momentum=None)["story"]
+    assert "no decay budget says" in summary(name="adam", momentum=None)["story"]
 
 
 def judged(record, columns=None, **changes):

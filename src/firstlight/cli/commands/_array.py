@@ -28,7 +28,7 @@ class ArrayOptions:
     grace: Annotated[
         int, Parameter(help="With --slurm: seconds before the time limit at which a task writes its checkpoint.")
     ] = 120
-    partition: Annotated[str, Parameter(help="With --slurm: the partition.")] = ""
+    partition: Annotated[str, Parameter(show_default=False, help="With --slurm: the partition.")] = ""
     cores: Annotated[int, Parameter(help="With --slurm: cores per task.")] = 1
     prelude: Annotated[
         Path | None, Parameter(help="With --slurm: file with lines of shell that run first, such as module load.")
@@ -37,6 +37,7 @@ class ArrayOptions:
         tuple[str, ...],
         Parameter(
             negative="",
+            show_default=False,
             allow_leading_hyphen=True,
             help="With --slurm: a further option of sbatch, as in --sbatch=--account=physics; may be repeated.",
         ),

@@ -33,6 +33,7 @@ def show(wanted: Wanted, store: Path, data: Path | None, out: Path | None, json:
 
         bar.update(0, 1, "reading runs")
         points, title = _points(wanted, store, data)
+        _require_fields([spec for spec, _ in points], [wanted.x, wanted.y, *fixed])
         options = {"title": title, "theory": wanted.theory}
         if fixed:
             diagrams = [draw_phase(points, *_axes(points, wanted, fixed), fixed=fixed, **options)]
@@ -55,7 +56,7 @@ def print_diagrams(diagrams: list[Any]) -> None:
     console = screen.out()
     width = max(min(console.width - 1, 110), 24)
     for number, diagram in enumerate(diagrams):
-        held = ", ".join(f"{label} = {value}" for label, value in diagram.fixed.items())
+        held = ", ".join(f"{label} = {screen.brief(value)}" for label, value in diagram.fixed.items())
         screen.say(("\n" if number else "") + diagram.title + (f"; {held}" if held else ""))
         for figure in diagram.figures:
             print(plots.terminal(figure, width=width, colour=console.is_terminal and not console.no_color))
@@ -168,6 +169,22 @@ def _axes(points: list[Any], wanted: Wanted, fixed: dict[str, str]) -> tuple[str
 
     held = {field_of(name) for name in fixed}
     return choose_axes([field for field in axis_fields(points) if field not in held], wanted.x, wanted.y)
+
+
+def _require_fields(specs: list[Any], names: list[str]) -> None:
+    """Refuse a name that is neither a short name of an axis nor a field of any spec."""
+    from firstlight._suggest import did_you_mean
+    from firstlight.cli.commands._select import leaves
+    from firstlight.sweeps import AXES
+    from firstlight.sweeps._atlas import field_of, value_of
+
+    known = dict.fromkeys([*AXES, *(field for spec in specs for field, _ in leaves(spec.model_dump()))])
+    for name in filter(None, names):
+        if name not in known and all(value_of(spec, field_of(name)) is None for spec in specs):
+            raise exits.UserError(
+                f"the runs of this sweep have no field {name!r}; {did_you_mean(name, known)}"
+                f"give {', '.join(AXES)} or a dotted name such as optimizer.name"
+            )
 
 
 def _condition(text: str) -> tuple[str, str]:

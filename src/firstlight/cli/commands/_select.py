@@ -7,6 +7,7 @@ from typing import Any
 
 from firstlight._suggest import did_you_mean
 from firstlight.cli import _exits as exits
+from firstlight.cli._terminal import screen
 from firstlight.records import RunRecord
 
 OUTCOMES = (
@@ -20,6 +21,9 @@ OUTCOMES = (
     "test_accuracy",
 )
 """What came of a run, beside the fields of its spec."""
+
+_HEADINGS = {"memorised": "memorised_at", "generalised": "generalised_at", "test": "test_accuracy"}
+"""Columns of `runs list` whose headings are shorter than the names of their fields."""
 
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "!=": operator.ne,
@@ -92,7 +96,7 @@ def grouped(records: Sequence[RunRecord], field: str) -> dict[Any, list[RunRecor
         value = _value(record, field)
         groups.setdefault(str(value), (value, []))[1].append(record)
     pairs = sorted(groups.values(), key=lambda pair: (pair[0] is None, _sortable(pair[0])))
-    return {"" if value is None else str(value): members for value, members in pairs}
+    return {"" if value is None else screen.brief(value): members for value, members in pairs}
 
 
 def _condition(text: str) -> tuple[str, str, str]:
@@ -119,6 +123,7 @@ def _meets(record: RunRecord, name: str, sign: str, wanted: str) -> bool:
 
 def _value(record: RunRecord, name: str) -> Any:
     fields = fields_of(record)
+    name = _HEADINGS.get(name, name)
     if name not in fields:
         raise exits.UserError(
             f"runs have no field {name!r}; {did_you_mean(name, fields)}`firstlight runs list --json` shows all fields"

@@ -27,12 +27,20 @@ def duel(
     optimizers: Annotated[str, Parameter(help="Names, separated by commas.")] = "adam,adamw,sgd,muon",
     rates: Annotated[int, Parameter(help="Learning rates tried for each optimizer.")] = 5,
     decays: Annotated[
-        str, Parameter(help="Weight decays tried with each rate, separated by commas [default: that of the spec].")
+        str,
+        Parameter(
+            show_default=False,
+            help="Weight decays tried with each rate, separated by commas [default: that of the spec].",
+        ),
     ] = "",
     tuning_seeds: Annotated[int, Parameter(help="Runs for each tuning point.")] = 1,
     seeds: Annotated[int, Parameter(help="Runs of the comparison.")] = 5,
     widths: Annotated[
-        str, Parameter(help="Ends low,high of a search for the critical number of hidden units [default: none].")
+        str,
+        Parameter(
+            show_default=False,
+            help="Ends low,high of a search for the critical number of hidden units [default: none].",
+        ),
     ] = "",
     out: Annotated[Path, Parameter(help="The page to write.")] = Path("firstlight-duel.html"),
     set_: SetOption = None,

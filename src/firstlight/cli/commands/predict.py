@@ -80,6 +80,6 @@ def show(forecast: Any) -> None:
         (irrep.rank, irrep.label, irrep.dim, irrep.kind, f"{irrep.energy:.3g}", f"{100 * irrep.survives:.0f} %")
         for irrep in forecast.irreps[:_SHOWN]
     ]
-    screen.print_table(("learned", "irrep", "dimension", "kind", "E*", "maxima that survive"), rows)
+    screen.print_table(("learned", "irrep", "dimension", "kind", "energy", "maxima that survive"), rows)
     if len(forecast.irreps) > _SHOWN:
         screen.say(f"and {len(forecast.irreps) - _SHOWN} more")

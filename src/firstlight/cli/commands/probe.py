@@ -41,7 +41,9 @@ def probe(
     work: Annotated[
         Path, Parameter(help="Folder for finished checkpoints; the same command continues from them.")
     ] = Path(".firstlight/probes"),
-    name: Annotated[str, Parameter(help="A name for the model, used as title [default: the folder's].")] = "",
+    name: Annotated[
+        str, Parameter(show_default=False, help="A name for the model, used as title [default: the folder's].")
+    ] = "",
     seed: Annotated[int, Parameter(help="Seed of torch, NumPy and Python before the factory is called.")] = 0,
     store: StoreOption = None,
     wait: WaitOption = 0.0,

@@ -53,7 +53,7 @@ def list_runs(
     shown = records[:limit]
     if group_by is not None:
         rows = [_group_row(value, members) for value, members in select.grouped(shown, group_by).items()]
-        columns = (group_by, "runs", "memorised", "generalised", "first at", "median", "last at")
+        columns = (group_by, "runs", "memorised", "generalised", "earliest", "median", "latest")
         if json:
             screen.print_json([dict(zip(columns, row, strict=True)) for row in rows])
         else:
@@ -103,6 +103,8 @@ def compare(
     from firstlight.cli.commands import _select as select
     from firstlight.records import Store
 
+    if files := [id for id in ids if Path(id).suffix in (".svg", ".png", ".pdf")]:
+        raise exits.UserError(f"{files[0]} is no run; `--out {files[0]}` writes the curves to a file")
     if len(ids) < 2:
         raise exits.UserError(f"compare needs at least two runs; got {len(ids)}. `firstlight runs list` shows them")
     with Store(existing_store(store)) as opened:

@@ -26,7 +26,13 @@ app = App(
 )
 
 Folder = Annotated[Path, Parameter(help="The folder of the sweep, as `sweep --slurm` or `sweep --bundles` named it.")]
-Place = Annotated[str, Parameter(help="The file of a sweep, its id, its folder, or the address of a Dask scheduler.")]
+Place = Annotated[
+    str,
+    Parameter(
+        show_default=False,
+        help="The file of a sweep, its id, its folder, or the address of a Dask scheduler [default: the newest].",
+    ),
+]
 
 
 @app.command(name="list")
@@ -40,11 +46,18 @@ def list_sweeps(*, store: StoreOption = None, json: JsonOption = False) -> int:
 @app.command
 def phase(
     place: Annotated[
-        str, Parameter(help="The file of a sweep, its id in `sweeps list`, or its folder [default: the newest].")
+        str,
+        Parameter(
+            show_default=False,
+            help="The file of a sweep, its id in `sweeps list`, or its folder [default: the newest].",
+        ),
     ] = "",
     *,
-    x: Annotated[str, Parameter(help="Field across: fraction, decay, width, rate, order or a dotted name.")] = "",
-    y: Annotated[str, Parameter(help="Field upwards [default: fraction if it varies].")] = "",
+    x: Annotated[
+        str,
+        Parameter(show_default=False, help="Field across: fraction, decay, width, rate, order or a dotted name."),
+    ] = "",
+    y: Annotated[str, Parameter(show_default=False, help="Field upwards [default: fraction if it varies].")] = "",
     where: Annotated[
         list[str] | None,
         Parameter(negative="", help="Hold another field at a value, FIELD=VALUE; may be repeated."),
@@ -64,11 +77,11 @@ def phase(
 
 
 @app.command
-def status(place: Place, *, store: StoreOption = None, json: JsonOption = False) -> int:
+def status(place: Place = "", *, store: StoreOption = None, json: JsonOption = False) -> int:
     """Show how many points are done, running, failed and left, and the expected time."""
     if "://" in place:
         return _cluster_status(place, json)
-    if not Path(place).is_dir():
+    if not (place and Path(place).is_dir()):
         from firstlight.cli.commands import _phase
 
         return _phase.stored_status(place, existing_store(store), json)
@@ -200,7 +213,9 @@ def work(
 def cancel(
     place: Place,
     *,
-    sweep: Annotated[str, Parameter(help="With an address: the first digits of the sweep [default: all].")] = "",
+    sweep: Annotated[
+        str, Parameter(show_default=False, help="With an address: the first digits of the sweep [default: all].")
+    ] = "",
 ) -> int:
     """End a sweep: running tasks write checkpoints and stop, waiting ones are removed from the queue."""
     from firstlight.sweeps import ClusterError, SlurmError, cancel_on_cluster, cancel_sweep, open_folder

@@ -96,6 +96,8 @@ def read_table(path: str | os.PathLike[str]) -> Any:
         )
     with gzip.open(path, "rt", encoding="utf-8-sig") if packed else path.open(encoding="utf-8-sig") as file:
         first = file.readline()
+    if not first.strip():
+        raise ValueError(f"a table must have a first line with the names of its columns; that of {path.name} is empty")
     separator = "\t" if kind == ".tsv" else max(",;\t", key=re.sub('"[^"]*"', "", first).count)
     frame = _dated(pd.read_csv(path, sep=separator, encoding="utf-8-sig"))
     if separator != ";":

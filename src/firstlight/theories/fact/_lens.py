@@ -114,8 +114,8 @@ def _reason(spec: RunSpec, spent: float) -> str:
         return f"The decoupled decay of {optimizer.title} has other resting points, so FACT does not describe this run."
     if math.isnan(spent):
         return (
-            f"FACT describes weights at rest. {optimizer.title} gives each weight its own learning rate, so no budget "
-            "says how far this run came."
+            f"FACT describes weights at rest. {optimizer.title} gives each weight its own learning rate, so no "
+            "decay budget says how far this run came."
         )
     if spent < 1:
         return f"The decay budget is {spent:.2g}, below 1: too short for the features to become FACT."
@@ -158,7 +158,9 @@ def verdict(record: RunRecord) -> TheoryVerdict | None:
     measured = ", ".join(f"{value:.3f} in layer {layer}" for layer, value in defined.items())
     if reason := _reason(record.spec, spent) or _no_prediction(record.spec, spent, defined) or _in_motion(record):
         # The resting points of Adam with decay in the gradient are those of the theorem; only the time is not known.
-        predicted = "1 in every layer, at rest" if math.isnan(spent) and defined and _decays(record.spec) else ""
+        predicted = (
+            "agreement 1 in every layer, at rest" if math.isnan(spent) and defined and _decays(record.spec) else ""
+        )
         return TheoryVerdict(
             theory="fact",
             predicted=predicted,

@@ -117,7 +117,8 @@ def figure_data(record: RunRecord) -> tuple[FigureData, ...]:
     caption = (
         f"{marked.verdict[:1].upper()}{marked.verdict[1:]}. In stage I the output weights fit random features; in "
         "stage II each hidden unit climbs towards one feature, driven by the gradient that reaches it; in stage III "
-        "the units divide the rest of the work."
+        "the units divide the rest of the work. Purity is the share of a unit's strongest irrep. Second: how large the "
+        "gradient is, how far it points to the labels, and how much units push each other away."
     )
     figures = [figure.panels(curves, columns=2, title=FIGURE, caption=caption)]
     if "li2.irreps" in record.table:

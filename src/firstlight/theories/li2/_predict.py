@@ -288,20 +288,20 @@ def _check(
 
 def _with_story(forecast: Forecast, error: float, s: Situation, sigma: Activation) -> Forecast:
     margin = (
-        f"{forecast.group}, n = {forecast.samples}: {forecast.margin:.2f} times the boundary of "
-        f"{forecast.boundary:.0f} ± {100 * error:.0f} % samples"
+        f"{forecast.group}, {forecast.samples} training pairs: {forecast.margin:.2f} times the boundary of "
+        f"{forecast.boundary:.0f} ± {100 * error:.0f} % pairs"
     )
-    best = ", ".join(f"{label} (E* = {energy:.3g})" for label, energy in forecast.features[:3])
+    best = ", ".join(label for label, _ in forecast.features[:3])
     more = f" and {len(forecast.features) - 3} more" if len(forecast.features) > 3 else ""
     time = f" at epoch {forecast.generalises.words}" if isfinite(forecast.epochs) else ""
     ends = {
         "": f"expect grokking through three stages{time}, with the irreps {best}{more}",
         "test rows": f"there are no test rows, so nothing to grok; expect the irreps {best}{more}",
-        "activation": f"σ = {sigma.name} has no cross term, so E vanishes over the table and no feature can be learned",
+        "activation": f"σ = {sigma.name} has no cross term, so the energy vanishes and no feature can be learned",
         "strong": "the decay outweighs every feature: weights shrink to zero, and the training set is not learned",
         "weak": (
-            "the decay is too weak: G_F nearly vanishes once V has fitted random features; expect memorisation and no "
-            "grokking, or grokking only very late"
+            "the decay is too weak: once the output layer has fitted random features, hardly any gradient reaches the "
+            "hidden units; expect memorisation and no grokking, or grokking only very late"
         ),
         "width": f"K = {s.width} leaves no room for the {s.nodes} features that write the table; expect no grokking",
         "samples": "expect features that memorise and no grokking",

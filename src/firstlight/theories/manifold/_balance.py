@@ -78,7 +78,7 @@ def balance_verdict(record: RunRecord) -> tuple[str, str, Agreement, str] | None
         )
         return predicted, measured, "does not apply", sentence
     sentence = (
-        f"The layers share the squared norm as they must where it is least among exact fits ({last:.3f} in the first, "
-        f"{least:.3f} predicted); by which path {title} gets there the theory does not say."
+        f"Of all weights that fit exactly, those of least norm hold {least:.3f} of the squared norm in the first "
+        f"layer; this network holds {last:.3f} there. The theory does not say by which path {title} gets there."
     )
     return predicted, measured, "yes", sentence
