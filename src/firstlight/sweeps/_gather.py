@@ -159,8 +159,8 @@ class _Merge:
         return self._store.get_run(id) if id in self._known else None
 
 
-def _agree(one: RunRecord, other: RunRecord) -> bool:
+def _agree(earlier: RunRecord, later: RunRecord) -> bool:
     """Return whether two records of a run have the same numbers; weights count only if both have them."""
-    if not (one.weights and other.weights):
-        one, other = (record.model_copy(update={"weights": {}}) for record in (one, other))
-    return one.result_digest == other.result_digest
+    if not (earlier.weights and later.weights):
+        earlier, later = (record.model_copy(update={"weights": {}}) for record in (earlier, later))
+    return earlier.result_digest == later.result_digest

@@ -8,8 +8,7 @@ from statistics import median
 
 from firstlight import _interrupts as interrupts
 from firstlight import runs
-from firstlight.records import RunRecord, RunSpec, Store
-from firstlight.records._facts import machine_facts
+from firstlight.records import RunRecord, RunSpec, Store, machine_facts
 from firstlight.records._store._runs import stored_bytes
 
 MOST_PROGRAMS = 3
