@@ -58,6 +58,13 @@ def test_a_sweep_that_means_nothing_is_refused(cli, sweep, words, message):
     assert done.err.count("\n") == 1
 
 
+def test_an_array_job_takes_no_word_that_it_would_ignore(cli, sweep, folder):
+    done = cli("sweep", sweep, "--slurm", "--bundles", "shared", "--csv", "points.csv", "--jobs", 2)
+    assert done.code == exits.USER_ERROR
+    assert "takes no --jobs and no --csv" in done.err
+    assert not (folder / "shared").exists()
+
+
 def test_an_interrupted_sweep_and_a_lost_cluster_say_what_to_do(cli, sweep, monkeypatch):
     def stop(*args, **options):
         raise sweeps.SweepInterrupted(3, 4, True)

@@ -183,6 +183,20 @@ def test_every_executor_finds_the_same_boundary(tmp_path):
     assert again.frame[columns].equals(here.frame[columns])
 
 
+def test_a_cancelled_array_job_is_not_submitted_again(tmp_path):
+    submitted = []
+
+    def cancelled(folder, script) -> str:
+        submitted.append(folder)
+        (folder.path / "cancel").touch()
+        return "1"
+
+    execute = SlurmExecutor(tmp_path, submit=cancelled, states=lambda job: [], poll=0)
+    with pytest.raises(SlurmError, match=r"job 1 was cancelled from another terminal with 1 points left"):
+        list(execute([spec_at(0.5, 0.01, 0)]))
+    assert len(submitted) == 1
+
+
 def test_an_array_job_that_never_delivers_is_given_up(tmp_path):
     submitted = []
 

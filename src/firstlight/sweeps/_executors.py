@@ -124,6 +124,11 @@ class SlurmExecutor:
             if not ids:
                 return
             if is_over:
+                if attempts and folder.cancelled():
+                    raise SlurmError(
+                        f"job {job} was cancelled from another terminal with {len(ids)} points left; the same call goes "
+                        "on with them"
+                    )
                 if attempts == self._attempts:
                     raise SlurmError(
                         f"job {job} ended {attempts} times with {len(ids)} points left; see the logs in {folder.path}"

@@ -70,6 +70,12 @@ def sweep(
     if dry_run:
         return _estimated(spec, set_ or [], where, json, options | {"sample": ask.measured(default=True)})
     if array.slurm:
+        given = {"--jobs": jobs, "--cluster": cluster, "--force": force or None, "--csv": csv, "--report": report}
+        if unused := [name for name, value in given.items() if value is not None]:
+            raise exits.UserError(
+                f"--slurm writes an array job and trains nothing itself, so it takes no {' and no '.join(unused)}; "
+                "gather the bundles when it has ended, then draw or export them"
+            )
         plan = {"data": folder, "keep_weights": keep_weights, "allow_large": allow_large}
         return array_job(spec, set_ or [], bundles, array, ask, plan, where)
     if array.submit:
