@@ -126,8 +126,8 @@ class SlurmExecutor:
             if is_over:
                 if attempts and folder.cancelled():
                     raise SlurmError(
-                        f"job {job} was cancelled from another terminal with {len(ids)} points left; the same call goes "
-                        "on with them"
+                        f"job {job} was cancelled from another terminal with {len(ids)} points left; the same call "
+                        "goes on with them"
                     )
                 if attempts == self._attempts:
                     raise SlurmError(
