@@ -12,6 +12,7 @@ from typing import Any
 from firstlight.lab._errors import LabError
 from firstlight.lab._frames import encode, read_frame
 from firstlight.lab._places import Places, read_address
+from firstlight.lab._queue import forgotten
 
 START_SECONDS = 60.0
 """Seconds within which a new recorder must listen."""
@@ -168,6 +169,8 @@ class Client:
     def _heard(self, message: dict[str, Any]) -> None:
         if message["event"] == "job":
             self.jobs[message["job"]["id"]] = message["job"]
+            for id in forgotten({id: job["state"] for id, job in self.jobs.items()}):
+                del self.jobs[id]
         elif message["event"] == "removed":
             self.jobs.pop(message["id"], None)
         for listener in self._listeners:

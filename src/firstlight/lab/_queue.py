@@ -95,11 +95,19 @@ class Queue:
         return [plain(job) for job in self.jobs.values()]
 
     def _write(self) -> None:
-        ended = [id for id, job in self.jobs.items() if job.state in ENDS]
-        for id in ended[:-_ENDED]:
+        for id in forgotten({id: job.state for id, job in self.jobs.items()}):
             del self.jobs[id]
         content = json.dumps({"jobs": [asdict(job) for job in self.jobs.values()]})
         write_atomically(self._path, content.encode())
+
+
+def forgotten(states: Mapping[str, str]) -> list[str]:
+    """Return the ids of the ended jobs beyond the newest fifty, given the state of each job in order.
+
+    >>> forgotten({str(number): "finished" for number in range(52)})
+    ['0', '1']
+    """
+    return [id for id, state in states.items() if state in ENDS][:-_ENDED]
 
 
 def plain(job: Job) -> dict[str, Any]:
