@@ -223,6 +223,7 @@ def only_driver(drivers):
 def page(lab, only_driver):
     """A page whose every request must stay on loopback, and whose console must stay free of errors."""
     page = Page(only_driver)
+    page.open("about:blank")  # the page of the last test may still look for its server
     page.addresses(), page.errors()
     page.look()
     yield page

@@ -73,7 +73,7 @@ def test_cells_fill_in_and_a_cell_opens_its_runs(lab, finished):
     page.click('#grid button[data-c="1"][data-r="2"]')
     page.until("document.body.dataset.cell === '1.2'", LOADED)
     assert "weight decay 10⁻⁴, training fraction 0.8" in page.text("#cell-title")
-    assert page.js("return document.querySelectorAll('#cell tbody tr').length") == 2
+    assert page.js("return document.querySelectorAll('#cell table.verdicts tbody tr').length") == 2
     assert page.js("return document.querySelectorAll('#cell svg').length") == 1
     assert "cell=1.2" in page.js("return location.search")
     page.driver.refresh()
