@@ -126,8 +126,18 @@ class Page:
         return self.js("return document.querySelector(arguments[0])?.textContent ?? ''", selector)
 
     def click(self, selector):
-        self.js("document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})", selector)
-        self.driver.find_element("css selector", selector).click()
+        from selenium.common.exceptions import StaleElementReferenceException
+
+        scroll = "document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})"
+        for attempt in range(6):
+            try:
+                self.js(scroll, selector)
+                self.driver.find_element("css selector", selector).click()
+                return
+            except StaleElementReferenceException:  # its list was drawn again in between
+                if attempt == 5:
+                    raise
+                time.sleep(0.2)
 
     def set(self, name, value):
         self.js(

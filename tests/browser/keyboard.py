@@ -1,8 +1,20 @@
 """Walk through a page with the tab key."""
 
+ROUNDS = 6
+"""Walks at most: a list that is drawn again on the way needs another one."""
+
 
 def unreachable(page):
     """Return the beginning of every visible control that the tab key does not reach."""
+    for _ in range(ROUNDS):
+        missed = _missed(page)
+        if missed is not None:
+            return missed
+    raise AssertionError(f"the page drew its controls again in each of {ROUNDS} walks")
+
+
+def _missed(page):
+    """Walk once; return what was not reached, or None if controls were replaced on the way."""
     from selenium.webdriver.common.keys import Keys
 
     wanted = set(page.js(
@@ -16,5 +28,6 @@ def unreachable(page):
         place = page.js("return document.activeElement.dataset.place")
         if place is not None:
             reached.add(place)
-    words = "arguments[0].map((i) => document.querySelector(`[data-place='${i}']`).outerHTML.slice(0, 80))"
-    return page.js(f"return {words}", sorted(wanted - reached))
+    words = "arguments[0].map((i) => document.querySelector(`[data-place='${i}']`)?.outerHTML.slice(0, 80) ?? null)"
+    missed = page.js(f"return {words}", sorted(wanted - reached))
+    return None if None in missed else missed

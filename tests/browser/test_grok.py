@@ -5,6 +5,7 @@ import time
 import pytest
 
 from firstlight.records import Store
+from tests.browser.keyboard import unreachable
 
 QUICK = (
     "group=Z7&fraction=0.8&width=32&activation=quadratic&model=two_layer&optimizer=adam&rate=0.01&decay=0.001"
@@ -164,24 +165,9 @@ def test_names_with_markup_are_text(lab, page):
 
 
 def test_everything_is_reached_by_the_keyboard(lab, page):
-    from selenium.webdriver.common.keys import Keys
-
     page.open(f"{lab.url}/grok").ready()
     page.until("!document.querySelector('#train').disabled")
-    wanted = set(page.js(
-        "return Array.from(document.querySelectorAll('a[href],button,input,select,textarea,summary'))"
-        ".filter((e) => e.checkVisibility() && !e.disabled && e.type !== 'hidden')"
-        ".map((e, i) => (e.dataset.place = String(i)))"
-    ))  # fmt: skip
-    reached = set()
-    for _ in range(len(wanted) + 15):
-        page.driver.switch_to.active_element.send_keys(Keys.TAB)
-        place = page.js("return document.activeElement.dataset.place")
-        if place is not None:
-            reached.add(place)
-    words = "arguments[0].map((i) => document.querySelector(`[data-place='${i}']`).outerHTML.slice(0, 80))"
-    names = page.js(f"return {words}", sorted(wanted - reached))
-    assert not names
+    assert not unreachable(page)
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
