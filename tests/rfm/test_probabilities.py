@@ -143,10 +143,10 @@ def test_groups_are_held_out_together():
     X = np.stack([groups + 0.01 * rng.standard_normal(120), rng.standard_normal(120)], axis=1)
     y = level + 0.3 * X[:, 1]
     model = RFMRegressor(iterations=1).fit(X, y, groups=groups)
-    told = model.history_["score"].iloc[0]
-    rows = RFMRegressor(iterations=1).fit(X, y).history_["score"].iloc[0]
+    by_groups = model.history_["score"].iloc[0]
+    by_rows = RFMRegressor(iterations=1).fit(X, y).history_["score"].iloc[0]
     # A new group says nothing about its level, which rows of known groups give away.
-    assert told < rows - 0.3
+    assert by_groups < by_rows - 0.3
     splits = list(GroupKFold(4).split(X, y, groups))
     for cv in (splits, GroupKFold(4)):
         again = RFMRegressor(iterations=1, cv=cv).fit(X, y, groups=groups)
