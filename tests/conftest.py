@@ -7,7 +7,10 @@ from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 os.environ.setdefault("MPLBACKEND", "agg")
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two workers on two cores: more threads only wait for each other
+
+# Two workers on two cores: more threads only wait for each other. torch halves its processor time with one.
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
 
 # Workers, the commands they start and the next run of the tests compile the same programs: once is enough.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "xla"))
