@@ -15,7 +15,8 @@ def export_tensorboard(record: RunRecord, folder: str | os.PathLike[str]) -> Pat
     """Write the curves and the fields of a run as an event file; return its path.
 
     The file is `<folder>/<title, seed, id>/events.out.tfevents.<time>.firstlight`. Exporting a run again replaces it,
-    also if the run was trained again at another time, so no curve is drawn twice. `tensorboard --logdir <folder>` shows scalars and, under HPARAMS, the fields.
+    also if the run was trained again at another time, so no curve is drawn twice. `tensorboard --logdir <folder>` shows
+    scalars and, under HPARAMS, the fields.
 
     **Arguments:**
 
