@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import sys
 from pathlib import Path
 
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
@@ -23,6 +24,10 @@ with contextlib.suppress(ValueError):  # only the main thread may say so
 
 from hypothesis import settings
 from jaxtyping import install_import_hook
+
+# The same is true of modules.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 # An expression, which the hook evaluates; with PEP 484's tower `float` admits an `int`.
 install_import_hook("firstlight", "beartype.beartype(conf=beartype.BeartypeConf(is_pep484_tower=True))")
