@@ -11,6 +11,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from firstlight._suggest import did_you_mean
 from firstlight.models._activation import Activation, Elementwise, activation
 from firstlight.models._initialisation import check_sizes, draw_bias, draw_weights
+from firstlight.models._model import HiddenUnits
 from firstlight.models._one_layer import OneLayer
 from firstlight.models._parameters import array_or_none
 from firstlight.models._tokens import ENCODINGS, TokenTask, task_factors
@@ -165,6 +166,16 @@ class EmbeddingMLP(OneLayer):
             if tied and not joined:
                 return jnp.tile(blocks[0], (self.factors, 1))
         return jnp.concatenate(blocks)
+
+    @property
+    def last(self) -> Any:
+        """V (K, M)."""
+        return self.V
+
+    @property
+    def hidden_units(self) -> HiddenUnits:
+        """The hidden units with W = W_E W_in."""
+        return HiddenUnits(self.first, self.V, self.b, self.c, self.activation)
 
     @property
     def has_layers(self) -> bool:

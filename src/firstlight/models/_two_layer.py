@@ -10,7 +10,7 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from firstlight.models._activation import Activation, Elementwise, activation
 from firstlight.models._initialisation import check_sizes, draw_bias, draw_weights
-from firstlight.models._model import TaskSizes
+from firstlight.models._model import HiddenUnits, TaskSizes
 from firstlight.models._one_layer import OneLayer
 from firstlight.models._parameters import array_or_none
 
@@ -118,6 +118,16 @@ class TwoLayer(OneLayer):
     def first(self) -> Any:
         """W (d, K)."""
         return self.W
+
+    @property
+    def last(self) -> Any:
+        """V (K, M)."""
+        return self.V
+
+    @property
+    def hidden_units(self) -> HiddenUnits:
+        """All weights and biases, since the outputs are a sum over the hidden units."""
+        return HiddenUnits(self.first, self.V, self.b, self.c, self.activation)
 
     def shifted(self, shifts: Sequence[Any]) -> "TwoLayer":
         """Return the network with the two `shifts` added to b and c, each of shape (width,) or (n, width)."""
