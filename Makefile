@@ -8,6 +8,9 @@ BIN    := $(VENV)/bin
 PINS   := $(if $(LATEST),,constraints$(if $(OLDEST),-oldest).txt)
 JOBS   ?= 2
 
+# Tests start hundreds of Python processes: compile the modules that they import once.
+unexport PYTHONDONTWRITEBYTECODE
+
 # pip itself and what builds the package are pinned too.
 PIP    := PIP_BUILD_CONSTRAINT=$(PINS) $(BIN)/python -m pip install --quiet $(if $(PINS),-c $(PINS))
 
@@ -20,7 +23,9 @@ demo: $(VENV)/.base
 lab: $(VENV)/.lab
 	$(BIN)/firstlight lab
 
-test: lint pytest
+# Both at once: the type checker needs one core for a minute.
+test: $(VENV)/.test
+	$(MAKE) --no-print-directory --jobs 2 lint pytest
 
 pytest: $(VENV)/.test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m "not soak and not slurm and not browser"

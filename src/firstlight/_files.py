@@ -1,8 +1,10 @@
 """Atomic file writes, and the folders for large data and for results that can be computed again."""
 
+import contextlib
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 
@@ -17,6 +19,37 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> Path:
     b'whole'
     """
     target = Path(path)
+    with _written_beside(target, content) as name:
+        os.replace(name, target)
+    return target
+
+
+def create_atomically(path: str | os.PathLike[str], content: bytes) -> bool:
+    """Write `content` to `path` unless a file is there; return whether it was written.
+
+    Of several processes that create one file at once, exactly one writes it, and readers see it whole.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     create_atomically(f"{folder}/a.txt", b"first"), create_atomically(f"{folder}/a.txt", b"second")
+    (True, False)
+    """
+    target = Path(path)
+    with _written_beside(target, content) as name:
+        try:
+            os.link(name, target)
+        except FileExistsError:
+            return False
+        except OSError:  # a filesystem without hard links: the last of two that write at the same moment stays
+            if target.exists():
+                return False
+            os.replace(name, target)
+    return True
+
+
+@contextlib.contextmanager
+def _written_beside(target: Path, content: bytes) -> Iterator[str]:
+    """Yield the name of a temporary file with `content`, flushed to disk, in the folder of `target`."""
     target.parent.mkdir(parents=True, exist_ok=True)
     descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent)
     try:
@@ -28,11 +61,9 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> Path:
         os.umask(umask)
         # mkstemp makes private files; a figure or a report is meant to be shared.
         os.chmod(name, 0o666 & ~umask)
-        os.replace(name, target)
-    except BaseException:
+        yield name
+    finally:
         Path(name).unlink(missing_ok=True)
-        raise
-    return target
 
 
 def sync_folder(folder: str | os.PathLike[str]) -> None:

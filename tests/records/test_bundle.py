@@ -1,7 +1,9 @@
 """Bundles: a run comes back as it was written, and a file that is not what was written is refused in words."""
 
 import os
+import threading
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -64,6 +66,46 @@ def test_equal_numbers_are_written_once_and_other_numbers_beside_them(tmp_path):
     assert other != first
     assert write_bundle(tmp_path, [run(1, 3.0)]) == other
     assert bundles_named(tmp_path, run(1).record.id) == [first, other]
+
+
+def test_of_two_jobs_that_write_at_once_the_first_file_stays(tmp_path, monkeypatch):
+    packed, numbers = _bundle._packed, iter([2.0, 1.0])
+
+    def overtaken(*arguments):
+        with monkeypatch.context() as patch:
+            patch.setattr(_bundle, "_packed", packed)
+            write_bundle(tmp_path, [run(1, next(numbers))])
+        return packed(*arguments)
+
+    monkeypatch.setattr(_bundle, "_packed", overtaken)
+    mine = write_bundle(tmp_path, [run(1, 1.0)])  # another job writes 2.0 first, and then 1.0 too
+    first, other = bundles_named(tmp_path, run(1).record.id)
+    assert mine == other
+    assert [read_bundle(path)[0].record.table["loss"][-1] for path in (first, other)] == [2.0, 1.0]
+
+
+@pytest.mark.parametrize("links", [True, False])
+def test_of_many_that_write_at_once_no_numbers_are_lost(tmp_path, monkeypatch, links):
+    if not links:
+        monkeypatch.setattr(os, "link", _no_links)
+    count = 12 if links else 1
+    start = threading.Barrier(count)
+
+    def write(number):
+        start.wait()
+        return write_bundle(tmp_path, [run(1, float(number % 3))])
+
+    with ThreadPoolExecutor(count) as pool:
+        paths = list(pool.map(write, range(count)))
+    found = {read_bundle(path)[0].record.table["loss"][-1] for path in bundles_named(tmp_path, run(1).record.id)}
+    assert found == {float(number % 3) for number in range(count)}
+    assert set(paths) == set(bundle_paths(tmp_path))
+    assert len(set(paths)) == len(found)
+    assert not [path for path in tmp_path.rglob("*") if path.name.endswith(".partial")]
+
+
+def _no_links(source, target):
+    raise OSError(95, "Operation not supported")
 
 
 def test_an_unreadable_bundle_is_replaced(tmp_path):

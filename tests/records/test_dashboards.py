@@ -55,6 +55,18 @@ def test_tensorboard_reads_every_curve_once_however_often_it_is_written(record, 
         assert times[-1] - times[0] == pytest.approx(record.seconds, abs=1e-3)
 
 
+def test_a_run_that_was_trained_again_replaces_its_event_file(record, tmp_path):
+    needs("tensorboard")
+    export_tensorboard(record, tmp_path / "logs")
+    later = record.model_copy(update={"created": "2100-01-01T00:00:00+00:00"})
+    path = export_tensorboard(later, tmp_path / "logs")
+    (path.parent / "events.out.tfevents.1.of-another-program").touch()
+    export_tensorboard(later, tmp_path / "logs")
+    assert sorted(file.name for file in path.parent.iterdir()) == sorted(
+        [path.name, "events.out.tfevents.1.of-another-program"]
+    )
+
+
 def test_tensorboard_shows_the_fields_of_the_spec(record, tmp_path):
     needs("tensorboard")
     from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData

@@ -4,14 +4,19 @@ import re
 import xml.etree.ElementTree as ET
 
 import pytest
+from matplotlib.figure import Figure
 
 from firstlight import claims, report
+from firstlight.plots import _draw
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
+    """All pages with all figures, without the layout, which takes half of the time and is tested in tests/plots."""
     folder = tmp_path_factory.mktemp("site")
-    report.write_claims(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_draw, "Figure", lambda **options: Figure(**(options | {"layout": "none"})))
+        report.write_claims(folder)
     return folder
 
 

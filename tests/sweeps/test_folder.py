@@ -11,8 +11,8 @@ import pytest
 
 from firstlight import _interrupts as interrupts
 from firstlight import runs
-from firstlight.records import FileError, Store, run_id
-from firstlight.records._bundle import bundle_paths, read_bundle, read_header
+from firstlight.records import FileError, RunRecord, RunSpec, Store, run_id
+from firstlight.records._bundle import BundledRun, bundle_paths, read_bundle, read_header, write_bundle
 from firstlight.sweeps import (
     FolderError,
     SweepFolder,
@@ -78,6 +78,22 @@ def test_tasks_give_the_numbers_of_a_local_sweep(folder, tmp_path):
     runs.run_many(SWEEP.expand(), store=tmp_path / "local.sqlite", progress="off", keep_weights=False)
     gathered, local = (collect_sweep(SWEEP, tmp_path / f"{name}.sqlite").frame for name in ("gathered", "local"))
     assert table(gathered).equals(table(local))
+
+
+def test_the_status_counts_only_bundles_of_its_own_points(folder, tmp_path):
+    foreign = RunRecord(spec=RunSpec(seed=99), status="finished", seconds=1e6)
+    write_bundle(folder.bundles, [BundledRun(foreign, {})])
+    now = sweep_status(folder)
+    assert (now.finished, now.left, now.seconds) == (0, 24, None)
+    listed = SweepFolder.create(tmp_path / "listed", [RunSpec(seed=99), RunSpec(seed=100)], 0)
+    write_bundle(listed.bundles, [BundledRun(foreign, {})])
+    assert (sweep_status(listed).finished, sweep_status(listed).left) == (1, 1)
+    points = listed.path / "points.bin"
+    points.write_bytes(points.read_bytes()[:32])
+    with pytest.raises(FileError, match=r"points\.bin does not list the points of the plan; plan the sweep in a new"):
+        sweep_status(listed)
+    points.unlink()  # a folder of an earlier version
+    assert sweep_status(listed).finished == 1
 
 
 def test_the_status_counts_and_expects(folder):

@@ -22,7 +22,12 @@ def check_digest(claim: Claim) -> str:
         return ""
     home = claim.check_module.partition(".")[0]
     package = "firstlight.claims" if home == "firstlight" else home
-    sources = "\n".join(f"{name}\n{_tree(name)}" for name in sorted(_imports(claim.check_module, package)))
+    return _digest(claim.check_module, package)
+
+
+@functools.cache
+def _digest(module: str, package: str) -> str:
+    sources = "\n".join(f"{name}\n{_tree(name)}" for name in sorted(_imports(module, package)))
     return hashlib.sha256(sources.encode()).hexdigest()
 
 

@@ -6,25 +6,21 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.typing import ArrayLike
-from jaxtyping import Array, Float, Num, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from firstlight._suggest import did_you_mean
 from firstlight.models._activation import Activation, Elementwise, activation
 from firstlight.models._initialisation import check_sizes, draw_bias, draw_weights
-from firstlight.models._model import HiddenUnits, Model
-from firstlight.models._projection import Matrix, Projection, preactivations
+from firstlight.models._model import HiddenUnits
+from firstlight.models._one_layer import OneLayer
+from firstlight.models._parameters import array_or_none
 from firstlight.models._tokens import ENCODINGS, TokenTask, task_factors
 
 COMBINATIONS = ("sum", "concat")
 """How embeddings of the factors are combined."""
 
 
-def _array_or_none(value: ArrayLike | None) -> Array | None:
-    return None if value is None else jnp.asarray(value)
-
-
-class EmbeddingMLP(Model):
+class EmbeddingMLP(OneLayer):
     r"""Ŷ = σ(xW_in + b)V + c on the sum or the concatenation x of learned embeddings of the factors.
 
     $$x = \sum_j W_E[g_j] \quad\text{or}\quad x = (W_E[g_1], \dots, W_E[g_k])$$
@@ -54,8 +50,8 @@ class EmbeddingMLP(Model):
     W_E: Float[Array, "tokens e"] = eqx.field(converter=jnp.asarray)
     W_in: Float[Array, "_ K"] = eqx.field(converter=jnp.asarray)
     V: Float[Array, "K M"] = eqx.field(converter=jnp.asarray)
-    b: Float[Array, " K"] | None = eqx.field(converter=_array_or_none, default=None)
-    c: Float[Array, " M"] | None = eqx.field(converter=_array_or_none, default=None)
+    b: Float[Array, " K"] | None = eqx.field(converter=array_or_none, default=None)
+    c: Float[Array, " M"] | None = eqx.field(converter=array_or_none, default=None)
     factors: int = eqx.field(static=True, default=2)
     combine: str = eqx.field(static=True, default="concat")
     activation: Activation = eqx.field(converter=activation, static=True, default="relu")
@@ -180,20 +176,6 @@ class EmbeddingMLP(Model):
     def hidden_units(self) -> HiddenUnits:
         """The hidden units with W = W_E W_in."""
         return HiddenUnits(self.first, self.V, self.b, self.c, self.activation)
-
-    def features(self, inputs: Projection | Matrix) -> Num[Array, "*n K"]:
-        """Return F = σ(xW_in + b) (n, K) from X (n, kM) or from the map W ↦ XW."""
-        H = preactivations(inputs, self.first)
-        return self.activation(H if self.b is None else H + self.b)
-
-    def apply(self, project: Projection) -> Num[Array, "*n M"]:
-        """Return Ŷ from the map W ↦ XW."""
-        Y = self.features(project) @ self.V
-        return Y if self.c is None else Y + self.c
-
-    def __call__(self, X: Matrix) -> Num[Array, "*n M"]:
-        """Return Ŷ for X (n, kM)."""
-        return self.apply(lambda W: preactivations(X, W))
 
     @property
     def has_layers(self) -> bool:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.tree_util import keystr, tree_flatten_with_path
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
 from firstlight._suggest import did_you_mean
@@ -86,3 +87,8 @@ def _checked(name: str, like: Array, value: np.ndarray) -> np.ndarray:
         bad = int(np.size(value) - np.isfinite(value).sum())
         raise ValueError(f"parameter {name!r} has {bad} NaN or infinite entries; load an earlier checkpoint")
     return value
+
+
+def array_or_none(value: ArrayLike | None) -> Array | None:
+    """Convert a parameter that a network may lack."""
+    return None if value is None else jnp.asarray(value)

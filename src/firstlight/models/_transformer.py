@@ -6,18 +6,14 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.typing import ArrayLike
 from jaxtyping import Array, Float, Int, Num, PRNGKeyArray
 
 from firstlight.models._activation import Activation, Elementwise, activation
 from firstlight.models._initialisation import check_sizes, draw_weights
 from firstlight.models._model import Model
+from firstlight.models._parameters import array_or_none
 from firstlight.models._projection import Matrix, Projection, preactivations
 from firstlight.models._tokens import TokenTask, look_up, task_factors
-
-
-def _array_or_none(value: ArrayLike | None) -> Array | None:
-    return None if value is None else jnp.asarray(value)
 
 
 class Attention(NamedTuple):
@@ -70,10 +66,10 @@ class Transformer(Model):
     W_V: Float[Array, "d He"] = eqx.field(converter=jnp.asarray)
     W_O: Float[Array, "He d"] = eqx.field(converter=jnp.asarray)
     W_U: Float[Array, "d M"] = eqx.field(converter=jnp.asarray)
-    W_in: Float[Array, "d K"] | None = eqx.field(converter=_array_or_none, default=None)
-    W_out: Float[Array, "K d"] | None = eqx.field(converter=_array_or_none, default=None)
-    b_in: Float[Array, " K"] | None = eqx.field(converter=_array_or_none, default=None)
-    b_out: Float[Array, " d"] | None = eqx.field(converter=_array_or_none, default=None)
+    W_in: Float[Array, "d K"] | None = eqx.field(converter=array_or_none, default=None)
+    W_out: Float[Array, "K d"] | None = eqx.field(converter=array_or_none, default=None)
+    b_in: Float[Array, " K"] | None = eqx.field(converter=array_or_none, default=None)
+    b_out: Float[Array, " d"] | None = eqx.field(converter=array_or_none, default=None)
     heads: int = eqx.field(static=True, default=1)
     activation: Activation = eqx.field(converter=activation, static=True, default="relu")
 

@@ -6,20 +6,16 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jax.typing import ArrayLike
-from jaxtyping import Array, Float, Num, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from firstlight.models._activation import Activation, Elementwise, activation
 from firstlight.models._initialisation import check_sizes, draw_bias, draw_weights
-from firstlight.models._model import HiddenUnits, Model, TaskSizes
-from firstlight.models._projection import Matrix, Projection, preactivations
+from firstlight.models._model import HiddenUnits, TaskSizes
+from firstlight.models._one_layer import OneLayer
+from firstlight.models._parameters import array_or_none
 
 
-def _array_or_none(value: ArrayLike | None) -> Array | None:
-    return None if value is None else jnp.asarray(value)
-
-
-class TwoLayer(Model):
+class TwoLayer(OneLayer):
     """Ŷ = σ(XW + b)V + c, with features in rows (Li₂, Section 3).
 
     **Attributes:**
@@ -46,8 +42,8 @@ class TwoLayer(Model):
 
     W: Float[Array, "d K"] = eqx.field(converter=jnp.asarray)
     V: Float[Array, "K M"] = eqx.field(converter=jnp.asarray)
-    b: Float[Array, " K"] | None = eqx.field(converter=_array_or_none, default=None)
-    c: Float[Array, " M"] | None = eqx.field(converter=_array_or_none, default=None)
+    b: Float[Array, " K"] | None = eqx.field(converter=array_or_none, default=None)
+    c: Float[Array, " M"] | None = eqx.field(converter=array_or_none, default=None)
     activation: Activation = eqx.field(converter=activation, static=True, default="quadratic")
 
     def __check_init__(self) -> None:
@@ -131,21 +127,7 @@ class TwoLayer(Model):
     @property
     def hidden_units(self) -> HiddenUnits:
         """All weights and biases, since the outputs are a sum over the hidden units."""
-        return HiddenUnits(self.W, self.V, self.b, self.c, self.activation)
-
-    def features(self, inputs: Projection | Matrix) -> Num[Array, "*n K"]:
-        """Return F = σ(XW + b) (n, K) from X (n, d) or from the map W ↦ XW."""
-        H = preactivations(inputs, self.W)
-        return self.activation(H if self.b is None else H + self.b)
-
-    def apply(self, project: Projection) -> Num[Array, "*n M"]:
-        """Return Ŷ from the map W ↦ XW, so that one-hot inputs need no dense X."""
-        Y = self.features(project) @ self.V
-        return Y if self.c is None else Y + self.c
-
-    def __call__(self, X: Matrix) -> Num[Array, "*n M"]:
-        """Return Ŷ = σ(XW + b)V + c for X (n, d)."""
-        return self.apply(lambda W: preactivations(X, W))
+        return HiddenUnits(self.first, self.V, self.b, self.c, self.activation)
 
     def shifted(self, shifts: Sequence[Any]) -> "TwoLayer":
         """Return the network with the two `shifts` added to b and c, each of shape (width,) or (n, width)."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from firstlight._files import sync_folder, write_atomically
+from firstlight._files import create_atomically, sync_folder, write_atomically
 from firstlight.records._canonical import canonical_json
 from firstlight.records._identity import run_id
 from firstlight.records._layout import FileError, Form, parse_form, read_tensors, reading
@@ -63,25 +63,37 @@ def write_bundle(folder: str | os.PathLike[str], runs: Sequence[BundledRun]) -> 
 
     A single run is named by its id, several by the digest of their ids. The file appears whole or not at all. A file
     with the same numbers is left as it is, and an unreadable one is replaced. A file with other numbers stays too: the
-    new one gets a longer name, so that `sweeps.gather` can report both.
+    new one gets a longer name, so that `sweeps.gather` can report both. This holds for jobs that write at the same
+    moment as well: the first file stays.
     """
     if not runs:
         raise ValueError("a bundle holds at least one run; got none")
     runs = [_with_digests(run) for run in runs]
     entries = [_entry(run) for run in runs]
     name = bundle_name([entry.id for entry in entries])
+    results = {entry.id: entry.result for entry in entries}
+    other = hashlib.sha256(canonical_json(results).encode()).hexdigest()
     place = Path(folder) / name[:2]
     path = place / f"{name}{SUFFIX}"
-    if earlier := _results(path):
-        results = {entry.id: entry.result for entry in entries}
-        if earlier == results:
-            return path
-        other = hashlib.sha256(canonical_json(results).encode()).hexdigest()
+    if not _write_or_compare(path, runs, entries, results):
         path = place / f"{name}-{other[:12]}{SUFFIX}"
-    place.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, _packed(runs, entries))
-    sync_folder(place)
+        _write_or_compare(path, runs, entries, results)
     return path
+
+
+def _write_or_compare(
+    path: Path, runs: Sequence[BundledRun], entries: Sequence[BundledEntry], results: Mapping[str, str]
+) -> bool:
+    """Write a bundle unless there is a whole one; return whether the file then holds these numbers."""
+    earlier = _results(path)
+    if not earlier:
+        content = _packed(runs, entries)
+        if not create_atomically(path, content):
+            earlier = _results(path)  # another job may have written it since
+            if not earlier:
+                write_atomically(path, content)
+        sync_folder(path.parent)
+    return not earlier or earlier == results
 
 
 def bundle_name(ids: Sequence[str]) -> str:

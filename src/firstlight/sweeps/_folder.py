@@ -3,6 +3,7 @@
 | file | what it holds |
 |---|---|
 | `sweep.json` | the sweep, the number of points and tasks, the options of the tasks |
+| `points.bin` | the ids of all points, 32 bytes each |
 | `tasks/<k>.json.z` | the batches of task k: specs that share a compiled program, as compressed JSON |
 | `runs/<xx>/<id>.bundle.safetensors` | finished runs, see `records` |
 | `checkpoints/<batch>/` | the state of a batch in progress, and how often its task died |
@@ -109,10 +110,11 @@ class SweepFolder:
         folder = cls(path)
         specs = points.expand(data, allow_large=allow_large) if isinstance(points, Sweep) else list(points)
         shares = _share([batch.specs for batch in cut(specs, tasks)], tasks) if tasks else []
+        ids = sorted(map(run_id, specs))
         plan = SweepPlan(
             sweep=points if isinstance(points, Sweep) else None,
             points=len(specs),
-            digest=sha256(sorted(map(run_id, specs))),
+            digest=sha256(ids),
             tasks=len(shares),
             data="" if data is None else os.fspath(Path(data).resolve()),
             keep_weights=keep_weights,
@@ -125,6 +127,7 @@ class SweepFolder:
             for number, share in enumerate(shares):
                 text = canonical_json([[changed_fields(spec) for spec in batch] for batch in share])
                 write_atomically(folder._task_file(number), zlib.compress(text.encode()))
+            write_atomically(folder._points_file, bytes.fromhex("".join(ids)))
             folder.write_plan(plan)  # last: a folder with a plan is whole
         return folder
 
@@ -172,6 +175,19 @@ class SweepFolder:
                 f"{self._task_file(task)} cannot be read ({error}); plan the sweep again in a new folder"
             ) from None
 
+    def ids(self) -> frozenset[str] | None:
+        """Return the ids of all points; None for a folder of an earlier version, which does not list them."""
+        try:
+            content = self._points_file.read_bytes()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise FileError(f"{self._points_file} cannot be read ({error}); make it readable") from None
+        ids = [content[start : start + 32].hex() for start in range(0, len(content), 32)]
+        if sha256(ids) != self.plan().digest:
+            raise FileError(f"{self._points_file} does not list the points of the plan; plan the sweep in a new folder")
+        return frozenset(ids)
+
     def missing(self, batch: Sequence[RunSpec]) -> list[RunSpec]:
         """Return the points of a batch that no bundle holds as finished or diverged."""
         ids = [run_id(spec) for spec in batch]
@@ -210,6 +226,10 @@ class SweepFolder:
             except (ValueError, KeyError, TypeError, OSError):  # a file that another node is replacing
                 continue
         return states
+
+    @property
+    def _points_file(self) -> Path:
+        return self.path / "points.bin"
 
     def _task_file(self, task: int) -> Path:
         return self.path / "tasks" / f"{task}.json.z"

@@ -41,12 +41,14 @@ class SweepStatus(Frozen):
 def sweep_status(folder: SweepFolder, progress: Callable[[int], None] = lambda bundles: None) -> SweepStatus:
     """Count the points of a sweep from the headers of its bundles, and estimate the remaining time.
 
+    Bundles of other points, copied or gathered into the same folder, do not count.
+
     **Arguments:**
 
     - `folder`: the sweep.
     - `progress`: callback that receives the number of bundles read.
     """
-    plan = folder.plan()
+    plan, own = folder.plan(), folder.ids()
     statuses: dict[str, str] = {}
     spent: dict[str, float] = {}
     damaged = []
@@ -55,7 +57,7 @@ def sweep_status(folder: SweepFolder, progress: Callable[[int], None] = lambda b
         progress(number)
         try:
             for entry in read_header(path):
-                if statuses.get(entry.id) not in OVER:
+                if (own is None or entry.id in own) and statuses.get(entry.id) not in OVER:
                     statuses[entry.id], spent[entry.id] = entry.status, entry.seconds
         except FileError as error:
             damaged.append(str(error))

@@ -15,7 +15,8 @@ def export_tensorboard(record: RunRecord, folder: str | os.PathLike[str]) -> Pat
     """Write the curves and the fields of a run as an event file; return its path.
 
     The file is `<folder>/<title, seed, id>/events.out.tfevents.<time>.firstlight`. Exporting a run again replaces it,
-    so no curve is drawn twice. `tensorboard --logdir <folder>` shows scalars and, under HPARAMS, the fields.
+    also if the run was trained again at another time, so no curve is drawn twice. `tensorboard --logdir <folder>` shows
+    scalars and, under HPARAMS, the fields.
 
     **Arguments:**
 
@@ -37,7 +38,11 @@ def export_tensorboard(record: RunRecord, folder: str | os.PathLike[str]) -> Pat
     for step, wall_time, values in moments(record):
         writer.write(Event(wall_time=wall_time, step=step, summary=_scalars(values)).SerializeToString())
     place = Path(folder) / re.sub(r"[^\w.,=+ -]", "_", label(record))
-    return write_atomically(place / f"events.out.tfevents.{int(begin):010d}.firstlight", content.getvalue())
+    path = write_atomically(place / f"events.out.tfevents.{int(begin):010d}.firstlight", content.getvalue())
+    for earlier in place.glob("events.out.tfevents.*.firstlight"):
+        if earlier != path:
+            earlier.unlink(missing_ok=True)
+    return path
 
 
 def _names(module: Any) -> Any:

@@ -36,11 +36,11 @@ def median_interval(times: Sequence[float | None]) -> MedianInterval:
         raise ValueError("times must hold at least one run, got none")
     ordered = sorted(math.inf if time is None else float(time) for time in times)
     n = len(ordered)
-
-    def confidence(k: int) -> float:
-        return float(1 - 2 * bdtr(k - 1, n, 0.5))
-
-    k = max((k for k in range(1, (n + 1) // 2 + 1) if confidence(k) >= CONFIDENCE), default=1)
+    k = max((k for k in range(1, (n + 1) // 2 + 1) if _confidence(k, n) >= CONFIDENCE), default=1)
     lower, upper = ordered[(n - 1) // 2], ordered[n // 2]
     median = upper if math.isinf(upper) else (lower + upper) / 2
-    return MedianInterval(median, ordered[k - 1], ordered[n - k], max(confidence(k), 0.0))
+    return MedianInterval(median, ordered[k - 1], ordered[n - k], max(_confidence(k, n), 0.0))
+
+
+def _confidence(k: int, n: int) -> float:
+    return float(1 - 2 * bdtr(k - 1, n, 0.5))
