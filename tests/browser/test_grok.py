@@ -126,6 +126,38 @@ def test_pause_stop_resume_by_the_buttons(lab, page):
     assert page.text("#train") == "Resume"
 
 
+def test_a_run_names_the_job_that_it_waits_for_and_can_stop_it(lab, page):
+    slow = QUICK.format(200000, 7).replace("width=32", "width=512").replace("Z7", "Z23")
+    page.open(f"{lab.url}/grok?{slow}").ready()
+    page.until("!document.querySelector('#train').disabled")
+    page.click("#train")
+    page.until("document.body.dataset.rows > 3")
+    page.open(f"{lab.url}/grok?{QUICK.format(60, 8)}").ready()
+    page.until("!document.querySelector('#train').disabled")
+    page.click("#train")
+    page.until("document.querySelector('#run-state').textContent === 'queued'")
+    words = page.until("document.querySelector('#progress-text').textContent")
+    assert "waits for “Z23" in words
+    assert "which runs in Grok live" in words
+    page.click("#jobs li:first-child button")
+    page.until("document.body.dataset.result", 120)
+    assert page.text("#run-state") == "finished"
+
+
+def test_a_run_does_not_wait_for_a_sweep(lab, page):
+    sweep = {"group": "Z23", "fraction": "0.3, 0.5", "decay": "0", "width": "512", "steps": "100000", "seeds": "2"}
+    lab.ask("/api/atlas", {"form": sweep, "sure": True})
+    deadline = time.monotonic() + 120
+    while not any(job["kind"] == "sweep" and job["state"] == "running" for job in lab.jobs()):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    page.open(f"{lab.url}/grok?{QUICK.format(60, 9)}").ready()
+    page.until("!document.querySelector('#train').disabled")
+    page.click("#train")
+    page.until("document.body.dataset.result", 120)
+    assert [job["state"] for job in lab.jobs() if job["kind"] == "sweep"] == ["running"]
+
+
 def test_refresh_close_kill_and_reopen_lose_no_row_and_repeat_none(lab, page):
     address = f"/grok?{QUICK.format(60000, 4)}"
     page.open(lab.url + address).ready()
