@@ -139,7 +139,7 @@ def test_a_run_names_the_job_that_it_waits_for_and_can_stop_it(lab, page):
     words = page.until("document.querySelector('#progress-text').textContent")
     assert "waits for “Z23" in words
     assert "which runs in Grok live" in words
-    page.click("#jobs li:first-child button")
+    page.click("#jobs li:has(.badge.running) button[aria-label^='Stop']")
     page.until("document.body.dataset.result", 120)
     assert page.text("#run-state") == "finished"
 

@@ -132,6 +132,8 @@ def test_a_template_is_drawn_and_its_flow_can_be_stopped(lab, page):
     page.until("Number(document.body.dataset.points) > 3", 240)
     page.click("#stop")
     page.until("document.querySelector('#run-state').textContent === 'stopped'", 120)
+    assert page.js("return document.querySelector('#stop-hint').checkVisibility()")
+    assert "begins again from the start" in page.text("#stop-hint")
     assert not page.errors()
 
 
