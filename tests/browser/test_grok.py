@@ -6,7 +6,6 @@ import pytest
 
 from firstlight.records import Store
 from tests.browser.conftest import RunningLab
-from tests.browser.keyboard import unreachable
 from tests.browser.machine import free_share
 
 VERDICT_SECONDS, FIRST_POINT_SECONDS = 30, 3
@@ -226,12 +225,6 @@ def test_names_with_markup_are_text(lab, page):
     page.until("!document.querySelector('#e-group').hidden")
     assert "<img" in page.text("#e-group") or "img" in page.text("#e-group")
     assert page.js("return document.querySelectorAll('img').length") == 0
-
-
-def test_everything_is_reached_by_the_keyboard(lab, page):
-    page.open(f"{lab.url}/grok").ready()
-    page.until("!document.querySelector('#train').disabled")
-    assert not unreachable(page)
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
