@@ -7,6 +7,7 @@ import pytest
 
 from firstlight.records import STAIRCASE, Store
 from tests.browser.keyboard import unreachable
+from tests.lab.curve import write_curve
 
 
 @pytest.fixture(scope="module")
@@ -15,6 +16,7 @@ def tables(lab):
     x = np.random.default_rng(0).standard_normal((80, 3))
     rows = [f"{a:.4f},{b:.4f},{c:.4f},{'red' if a * b > 0 else 'blue'}" for a, b, c in x]
     (lab.tables / "colours.csv").write_text("\n".join(["a,b,<i>c</i>,colour", *rows]) + "\n")
+    write_curve(lab.tables / "curve.csv")
     (lab.tables / "constant.csv").write_text("a,b\n" + "1,2\n" * 9)
     (lab.tables / "broken.csv").write_bytes(b"\xff\xfe\x00\x01")
     (lab.tables / "weights.safetensors").write_bytes(b"\x00" * 30)
@@ -46,9 +48,9 @@ def open_bench(lab, page, query=""):
 
 def compare(lab, page):
     open_bench(lab, page)
-    choose(page, "colours.csv")
+    choose(page, "curve.csv")
     page.until("document.body.dataset.columns", 120)
-    page.set("target", "colour")
+    page.set("target", "y")
     page.set("folds", "2")
     page.click("#fit")
     return page.until("document.body.dataset.fit", 300)
@@ -73,12 +75,12 @@ def test_methods_are_compared_on_a_table_and_recorded(lab, page, tables):
         methods = {record.params["method"] for record in store.fits() if record.estimator != STAIRCASE}
     assert methods == {"RFM", "kernel ridge", "gradient boosting"}
     assert f"fit={id}" in page.js("return location.search")
-    assert "target=colour" in page.js("return location.search")
+    assert "target=y" in page.js("return location.search")
     page.driver.refresh()
     page.ready()
     assert page.until("document.body.dataset.fit", 120) == id
     page.until("document.body.dataset.columns", 120)
-    assert page.js("return document.querySelector('[name=target]').value") == "colour"
+    assert page.js("return document.querySelector('[name=target]').value") == "y"
     page.until("document.querySelector('#fits a[href^=\"/bench?fit=\"]')")
     assert "attachment" in page.js(
         "return fetch(document.querySelector('#export-fit').href).then((r) => r.headers.get('content-disposition'))"

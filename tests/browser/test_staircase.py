@@ -5,7 +5,6 @@ import time
 import pytest
 
 from firstlight.records import STAIRCASE, Store
-from tests.browser.keyboard import unreachable
 
 QUICK = "case=linear&alpha=1e-4&values=2%2C%201&width=4&data=&targets=1&seed=0"
 
@@ -132,6 +131,8 @@ def test_a_template_is_drawn_and_its_flow_can_be_stopped(lab, page):
     page.until("Number(document.body.dataset.points) > 3", 240)
     page.click("#stop")
     page.until("document.querySelector('#run-state').textContent === 'stopped'", 120)
+    assert page.js("return document.querySelector('#stop-hint').checkVisibility()")
+    assert "begins again from the start" in page.text("#stop-hint")
     assert not page.errors()
 
 
@@ -142,12 +143,6 @@ def test_names_with_markup_are_text(lab, page):
 
 
 @pytest.mark.parametrize("case", ["diagonal", "modular"])
-def test_everything_is_reached_by_the_keyboard(lab, page, case):
-    page.open(f"{lab.url}/staircase?case={case}").ready()
-    predicted(page, 180)
-    assert not unreachable(page)
-
-
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_axe_finds_nothing(lab, page, dark, width):

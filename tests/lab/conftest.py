@@ -73,6 +73,8 @@ class Silent(Client):
 
     async def ask(self, what, given):
         self.asked.append(given)
+        if what == "reasons":
+            return {"cogo": "it needs an Abelian group, and S3 is not one"}
         if given["form"].get("group") == "broken":
             raise LabError("the worker is away")
         return {"problems": {"group": f"unknown group {given['form'].get('group')}"}}

@@ -82,8 +82,7 @@ def setting(form):
     spec = spec.model_copy(update={"recording": spec.recording.model_copy(update={"every": 1})})
     forecast = {"covered": False, "computing": False, "reason": "a stub forecasts nothing", "point": [5, 0.6]}
     return {"id": run_id(spec), "spec": spec.model_dump(mode="json"), "title": "a long run", "order": 5,
-            "pairs": [15, 25], "clock": "epoch", "seconds": 1.0, "copies": {}, "reasons": {},
-            "forecast": forecast}  # fmt: skip
+            "pairs": [15, 25], "clock": "epoch", "seconds": 1.0, "copies": {}, "forecast": forecast}  # fmt: skip
 
 
 def die(message, channel, control):
@@ -92,7 +91,13 @@ def die(message, channel, control):
     os._exit(3)
 
 
-DUTIES = {"run": train, "ask": answer, "claim": die, "sweep": sweep}
+def fit(message, channel, control):
+    """Report most of the work, then the end."""
+    channel.send({"event": "progress", "done": 0.97, "total": 1.0, "message": "nearly"})
+    channel.send({"event": "end", "state": message["payload"]["end"], "message": ""})
+
+
+DUTIES = {"run": train, "ask": answer, "claim": die, "sweep": sweep, "fit": fit}
 
 if __name__ == "__main__":
     role, *rest = sys.argv[1:]

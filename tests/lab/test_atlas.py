@@ -4,6 +4,8 @@ import asyncio
 import json
 import os
 import signal
+import threading
+import time
 
 import pytest
 from starlette.testclient import TestClient
@@ -18,7 +20,7 @@ from firstlight.lab._sweep_form import MOST_POINTS, default_sweep, sweep_of
 from firstlight.lab._sweeping import train_points
 from firstlight.lab._worker import Channel, Control
 from firstlight.records import Store, run_id
-from tests.lab.conftest import HEADERS, TOKEN, Silent, spec, until
+from tests.lab.conftest import HEADERS, TOKEN, Silent, spec, submit, until
 
 SMALL = {"group": "Z5", "fraction": "0.4, 0.8", "decay": "0, 0.0001, 0.001", "width": "8", "steps": "10", "seeds": "2"}
 
@@ -98,12 +100,16 @@ class Mail(Channel):
         return [point["record"]["spec"] for m in self.sent if m["event"] == "points" for point in m["points"]]
 
 
-def test_a_stopped_sweep_resumes_without_repeating_a_finished_point(tmp_path):
+def job_of(sweep, store, id="sweep:0a"):
+    """The message that the recorder sends for a sweep."""
+    return {"id": id, "payload": {"sweep": plain_sweep(sweep)}, "store": str(store), "data": str(store.parent)}
 
+
+def test_a_stopped_sweep_resumes_without_repeating_a_finished_point(tmp_path):
     path = tmp_path / "s.sqlite"
     Store(path, "rw").close()
     sweep = planned_sweep(SMALL)
-    message = {"payload": {"sweep": plain_sweep(sweep)}, "store": str(path), "data": str(tmp_path)}
+    message = job_of(sweep, path)
     mail = Mail(path)
     mail.control, mail.most = Control(mail), 2
     train_points(message, mail, mail.control)
@@ -123,10 +129,40 @@ def test_a_stopped_sweep_resumes_without_repeating_a_finished_point(tmp_path):
     assert progress[-1] == 12
     with Store(path) as store:
         assert all(store.run_status(point) == "finished" for point in sweep.expand())
-    assert not (tmp_path / "s.sqlite.checkpoints" / "sweep").exists()
+    assert not (tmp_path / "s.sqlite.checkpoints").exists()
     once_more = Mail(path)
     train_points(message, once_more, Control(once_more))
     assert not once_more.trained
+
+
+def test_a_sweep_leaves_the_checkpoints_of_another_alone(tmp_path):
+    path = tmp_path / "s.sqlite"
+    Store(path, "rw").close()
+    long = planned_sweep({**SMALL, "group": "Z23", "width": "64", "steps": "100000", "decay": "0", "fraction": "0.2"})
+    mail = Mail(path)
+    control = Control(mail)
+    folder = tmp_path / "s.sqlite.checkpoints" / "sweep-0a"
+
+    def stop_in_the_middle():
+        end = time.monotonic() + 60
+        while not (folder.exists() and any(folder.iterdir())) and time.monotonic() < end:
+            time.sleep(0.05)
+        control.obey("stop")
+
+    watcher = threading.Thread(target=stop_in_the_middle)
+    watcher.start()
+    train_points(job_of(long, path), mail, control)
+    watcher.join()
+    control.reset()
+    assert mail.sent[-1]["state"] == "stopped"
+    assert not mail.trained
+    before = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    assert any(file.suffix == ".safetensors" for file in before)
+    other = Mail(path)
+    train_points(job_of(planned_sweep(SMALL), path, "sweep:0b"), other, Control(other))
+    assert other.sent[-1]["state"] == "finished"
+    assert {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()} == before
+    assert [child.name for child in folder.parent.iterdir()] == ["sweep-0a"]
 
 
 def test_the_map_shows_planned_cells_before_their_runs_and_other_axes_as_menus(tmp_path):
@@ -176,6 +212,69 @@ def test_points_are_in_the_store_as_soon_as_their_batch_has_ended(places, connec
         await client.control("sweep:a", "resume")
         await until(lambda: client.jobs["sweep:a"]["state"] == "finished")
         assert ended(places) == 12
+        await client.end(keep_running=False)
+
+    asyncio.run(go())
+
+
+def test_a_run_of_the_page_does_not_wait_for_a_sweep(places, connect):
+    async def go():
+        client = await connect()
+        await client.submit("sweep:a", "sweep", "a sweep", payload(points(60)))
+        await until(lambda: client.jobs["sweep:a"]["done"] >= 2)
+        id = await submit(client, spec(30, seed=99))
+        await until(lambda: client.jobs[id]["state"] == "running")
+        assert client.jobs["sweep:a"]["state"] == "running"
+        await until(lambda: client.jobs[id]["state"] == "finished")
+        await until(lambda: client.jobs["sweep:a"]["state"] == "finished", 60)
+        with Store(places.store) as store:
+            assert [step for step, _ in store.rows_from(id)] == list(range(31))
+        assert ended(places) == 61
+        again = await submit(client, spec(200, seed=98))  # a sweep that ends leaves the rows of a run alone
+        await client.submit("sweep:b", "sweep", "another", payload(points(62)))
+        await until(lambda: client.jobs["sweep:b"]["state"] == "finished")
+        await until(lambda: client.jobs[again]["state"] == "finished", 60)
+        with Store(places.store) as store:
+            assert [step for step, _ in store.rows_from(again)] == list(range(201))
+        await client.end(keep_running=False)
+
+    asyncio.run(go())
+
+
+def test_the_worker_of_sweeps_starts_with_one_and_ends_after_the_last(places, connect):
+    from pathlib import Path
+
+    def workers(pid):
+        return len(Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+
+    async def go():
+        client = await connect()
+        pid = read_address(places.address)["pid"]
+        await until(lambda: workers(pid) == 2)
+        await client.submit("sweep:a", "sweep", "a sweep", payload(points(40)))
+        await until(lambda: client.jobs["sweep:a"]["state"] == "running")
+        assert workers(pid) == 3
+        await until(lambda: client.jobs["sweep:a"]["state"] == "finished", 60)
+        await until(lambda: workers(pid) == 2)
+        await client.end(keep_running=False)
+
+    if not Path("/proc/self/task").exists():
+        pytest.skip("child processes are counted in /proc")
+    asyncio.run(go())
+
+
+def test_a_removed_sweep_leaves_no_checkpoints(places, connect):
+    async def go():
+        client = await connect()
+        await client.submit("sweep:a", "sweep", "a sweep", payload(points(400)))
+        await until(lambda: client.jobs["sweep:a"]["done"] >= 2)
+        folder = places.sweep_checkpoint("sweep:a")
+        folder.mkdir(parents=True)
+        await client.control("sweep:a", "stop")
+        await until(lambda: client.jobs["sweep:a"]["state"] == "stopped")
+        assert folder.exists()
+        await client.control("sweep:a", "remove")
+        await until(lambda: not folder.exists())
         await client.end(keep_running=False)
 
     asyncio.run(go())
@@ -267,9 +366,8 @@ def test_the_map_its_cells_and_its_export(desk, places):
     assert desk.get("/api/atlas").json() == {"families": [], "record": None}
     assert desk.get("/api/atlas/export").status_code == 409
     mail = Mail(places.store)
-    sweep = plain_sweep(planned_sweep(SMALL))
-    message = {"payload": {"sweep": sweep}, "store": str(places.store), "data": str(places.store.parent)}
-    train_points(message, mail, Control(mail))
+    sweep = planned_sweep(SMALL)
+    train_points(job_of(sweep, places.store), mail, Control(mail))
     answer = desk.get("/api/atlas").json()
     record = answer["record"]
     assert [cell["ended"] for cell in record["cells"]] == [2] * 6
@@ -288,6 +386,8 @@ def test_the_map_its_cells_and_its_export(desk, places):
     assert "complete in itself" in page.text
     assert "<svg" in page.text
     assert "src=" not in page.text.split("<main>")[0]
+    for value in ("0.4", "0.8"):  # the ticks are the values of the cells, and the words of the axes stand in the SVG
+        assert f">{value}</text>" in page.text or f"<!-- {value} -->" in page.text
 
 
 def test_run_ids_are_stable_between_form_and_worker():

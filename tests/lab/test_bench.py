@@ -16,6 +16,7 @@ from firstlight.lab._outcomes import unpack_fits
 from firstlight.lab._reading import Reading
 from firstlight.records import FitRecord, LayerCourse, ProbedCheckpoint, ProbedLayer, ProbeRecord, Store, figure
 from tests.lab.conftest import HEADERS, TOKEN, Silent
+from tests.lab.curve import write_curve
 from tests.lab.line import Line
 
 
@@ -30,6 +31,7 @@ def folder(tmp_path):
     made = tmp_path / "tables"
     (made / "more").mkdir(parents=True)
     write_table(made / "own.csv")
+    write_curve(made / "curve.csv")
     (made / "more" / "deep.tsv").write_text("a\tb\n1\t2\n")
     (made / "notes.txt").write_text("no table")
     (made / ".hidden.csv").write_text("a,b\n")
@@ -74,7 +76,7 @@ def post(client, **body):
 
 def test_files_are_listed_under_opaque_ids(bench, folder):
     rows = bench.get("/api/bench/files").json()["files"]
-    assert [row["name"] for row in rows] == ["more/deep.tsv", "own.csv"]
+    assert [row["name"] for row in rows] == ["curve.csv", "more/deep.tsv", "own.csv"]
     assert all(row["id"].isalnum() and len(row["id"]) == 20 for row in rows)
     assert str(folder) not in bench.get("/bench").text
 
@@ -103,7 +105,7 @@ def test_links_that_lead_out_of_the_folder_are_left_out(folder, tmp_path):
         (folder / "broken.csv").symlink_to(folder / "nowhere.csv")
     except OSError:
         pytest.skip("this system makes no symbolic links")
-    assert [file.name for file in Folder(folder).files()] == ["inside.csv", "more/deep.tsv", "own.csv"]
+    assert [file.name for file in Folder(folder).files()] == ["curve.csv", "inside.csv", "more/deep.tsv", "own.csv"]
 
 
 def test_a_file_that_became_a_link_is_refused_by_the_worker(folder, tmp_path):
@@ -199,7 +201,7 @@ def test_without_a_folder_the_page_says_what_to_do(browser):
 
 @pytest.fixture
 def fitted(bench):
-    answer = post(bench, file=id_of(bench, "own.csv"), target="label")
+    answer = post(bench, file=id_of(bench, "curve.csv"), target="y")
     assert answer.status_code == 200
     ((kind, payload),) = bench.desk.submitted
     line = Line()
@@ -218,14 +220,17 @@ def test_a_fit_is_compared_recorded_shown_and_exported(bench, places, fitted):
         for record in records:
             store.put_fit(record)
     part = bench.get(f"/api/bench/fits/{id}").text
-    for words in ("RFM", "kernel ridge", "gradient boosting", "Top directions of M"):
+    for words in ("RFM", "kernel ridge", "gradient boosting", "Which columns matter", "Top directions of M"):
         assert words in part
-    assert ("Which columns matter" in part) != ("No feature learning helped" in part)
+    assert "No feature learning helped" not in part
+    scores = {record.params["method"]: record.scores["mean"] for record in records}
+    assert scores["RFM"] > scores["kernel ridge"] + 0.1
     assert part.count('<details class="numbers">') >= 4
-    assert "<i>b</i>" not in part
+    assert "&lt;i&gt;x&lt;/i&gt;" in part
+    assert "<i>x</i>" not in part
     (row,) = bench.get("/api/bench/records").json()["fits"]
     assert row["id"] == id
-    assert "own.csv" in row["words"]
+    assert "curve.csv" in row["words"]
     export = bench.get(f"/api/bench/fits/{id}/export")
     assert "attachment" in export.headers["content-disposition"]
     assert "complete in itself" in export.text
@@ -238,6 +243,10 @@ def test_a_stopped_fit_leaves_no_record(bench, folder):
     line.do(fit_table, bench.desk.submitted[0][1])
     assert line.end[0]["state"] == "stopped"
     assert "fits" not in line.end[0]
+
+
+def test_the_page_says_that_a_stopped_comparison_begins_again(bench):
+    assert "A comparison has no checkpoint. If it is stopped, it begins again" in bench.get("/bench").text
 
 
 def test_a_fit_whose_file_is_gone_fails_with_the_reason(bench, folder):

@@ -2,7 +2,7 @@
 
 import re
 
-from firstlight.records import RunRecord, Store, Table
+from firstlight.records import RunRecord, Store, Table, TheoryVerdict
 from tests.lab.conftest import spec
 
 
@@ -18,3 +18,17 @@ def test_a_run_is_exported_complete_in_itself(browser, places):
     assert not re.findall(r"""(?:src|href)=["'](?:https?:|/)""", answer.text)
     assert "Z5" in answer.text
     assert browser.get("/api/runs/" + "0" * 64 + "/export").status_code == 404
+
+
+def test_export_and_scoreboard_say_why_a_theory_has_no_verdict(browser, places):
+    known = TheoryVerdict(theory="li2", predicted="epoch 5", measured="epoch 6", agrees="no", sentence="It was late.")
+    record = RunRecord(spec=spec(), status="finished", steps=60, table=Table([0], {"a": [1.0]}), verdicts=(known,))
+    with Store(places.store, "rw") as store:
+        store.put_run(record)
+    page = browser.get(f"/api/runs/{record.id}/export").text
+    part = browser.get(f"/api/runs/{record.id}/result").json()["html"]
+    for text in (page, part):
+        assert "It was late." in text
+        assert "The theory does not describe this run: it needs an Abelian group, and S3 is not one." in text
+        assert text.count("its lens is not among those of the run.") == 3
+    assert part.count("<tr>") == 1 + 5

@@ -2,7 +2,11 @@
 
 import asyncio
 import json
+import signal
+import subprocess
 import time
+import urllib.request
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +19,7 @@ from firstlight.lab._live import MOST_ROWS, News, curve, stream
 from firstlight.lab._reading import Reading
 from firstlight.records import Store, run_id
 from tests.lab.conftest import spec
+from tests.lab.stub import COMMAND
 
 
 class Quiet(Client):
@@ -127,3 +132,18 @@ def test_gaps_are_null_for_browsers(gap):
 def test_a_long_stretch_of_rows_is_one_thinned_event():
     rows = [(step, {"train_loss": 1.0 / (1 + step)}) for step in range(50_000)]
     assert len(curve(rows, MOST_ROWS)["step"]) <= MOST_ROWS
+
+
+def test_ctrl_c_ends_the_server_in_order_while_a_tab_is_open(tmp_path):
+    command = [*COMMAND, "serve", str(tmp_path / "store.sqlite")]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    server = subprocess.Popen(command, cwd=Path(__file__).parents[2], **options)
+    url = server.stdout.readline().split()[-1].rstrip("/")
+    with urllib.request.urlopen(f"{url}/events", timeout=60) as tab:
+        assert tab.readline() == b"retry: 500\n"
+        server.send_signal(signal.SIGINT)
+        words, _ = server.communicate(timeout=60)
+    assert server.returncode == 0
+    assert "stopping at a checkpoint" in words
+    assert "Traceback" not in words
+    assert "ERROR" not in words

@@ -215,6 +215,18 @@ def test_a_worker_that_dies_fails_its_job_and_the_next_job_runs(connect):
     asyncio.run(go())
 
 
+def test_a_job_that_has_finished_has_done_all_of_its_work(connect):
+    async def go():
+        client = await connect()
+        for end, done in (("finished", 1.0), ("stopped", 0.97)):
+            await client.submit(f"fit:{end}", "fit", "a fit", {"end": end})
+            await until(lambda end=end: client.jobs[f"fit:{end}"]["state"] == end)
+            assert client.jobs[f"fit:{end}"]["done"] == done
+        await client.end(keep_running=False)
+
+    asyncio.run(go())
+
+
 def test_a_wrong_word_is_not_answered(places, connect):
     async def go():
         client = await connect()

@@ -4,13 +4,14 @@ import pytest
 
 from firstlight import runs
 from firstlight.lab import default_form, spec_of
-from firstlight.lab._grok import _scoreboard
+from firstlight.lab._grok import _scoreboard, with_all_verdicts
+from firstlight.lab._lenses import reasons
 
 
 @pytest.mark.slow
 def test_at_the_default_setting_at_least_three_theories_show_both_numbers():
     record = runs.run(runs.with_lenses(spec_of(default_form())), progress="off")
-    board = {row["name"]: row for row in _scoreboard(record)}
+    board = {row["name"]: row for row in _scoreboard(with_all_verdicts(record, reasons(record.spec)))}
     assert len(board) == 5
     numbered = [
         name

@@ -15,6 +15,7 @@ from firstlight.lab._outcomes import pack_fits, unpack_fits
 from firstlight.lab._pasted import keep_pasted, read_pasted
 from firstlight.lab._steps import Predictions, run_staircase, staircase
 from firstlight.records import STAIRCASE, FitRecord, Store
+from firstlight.report import staircase_view
 from firstlight.theories import agf
 from tests.lab.conftest import HEADERS
 from tests.lab.line import Line
@@ -196,6 +197,11 @@ def test_a_record_is_listed_opened_and_exported(browser, record):
     assert "attachment" in export.headers["content-disposition"]
     assert "complete in itself" in export.text
     assert "<svg" in export.text
+    facts = dict(staircase_view(record).facts)
+    assert facts["case"] == "linear"
+    assert "data" not in facts  # none were pasted
+    pasted = record.model_copy(update={"params": {**record.params, "data": "5" * 64}})
+    assert dict(staircase_view(pasted).facts)["data"] == "5" * 64
 
 
 def test_other_records_are_no_staircases(browser, record):

@@ -183,6 +183,25 @@ def test_cells_of_a_phase_diagram_end_halfway():
     np.testing.assert_allclose(cell_edges(np.array([1.0, 100]), Axis("M", scale="log")), [0.1, 10, 1000])
 
 
+def test_ticks_of_a_phase_diagram_are_the_values_of_its_cells():
+    drawn = plots.draw(kinds()["phase"]).axes[0]
+    sizes = kinds()["phase"].arrays["x"]
+    assert [tick.get_text() for tick in drawn.get_xticklabels()] == [f"{size:g}" for size in sizes]
+    assert [tick.get_text() for tick in drawn.get_yticklabels()] == ["0.1", "0.3", "0.5"]
+    np.testing.assert_allclose(drawn.get_xticks(), sizes)
+
+
+@pytest.mark.parametrize("scale", ["linear", "log"])
+def test_many_cells_have_as_many_ticks_as_fit(scale):
+    values = np.geomspace(1e-4, 1e2, 60) if scale == "log" else np.linspace(0.01, 0.99, 60)
+    axes = plots.draw(
+        figure.phase(values, values, np.zeros((60, 60)), x=Axis("a", scale=scale), y=Axis("b", scale=scale))
+    ).axes[0]
+    for ticks in (axes.get_xticks(), axes.get_yticks()):
+        assert 4 <= len(ticks) < 40
+        assert set(np.round(ticks, 12)) <= set(np.round(values, 12))
+
+
 def test_staircase_draws_what_is_predicted():
     drawn = plots.draw(kinds()["staircase"])
     values, edges, _ = drawn.axes[0].patches[0].get_data()

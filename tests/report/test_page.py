@@ -440,6 +440,24 @@ def test_the_numbers_of_a_figure_are_its_arrays():
     )
     both = figure.panels([curve, bars])
     assert len(report.figure_tables(both)) == 2
-    assert report.figure_tables(figure.circles([[1, 0], [0, 1]], x="cos", y="sin")) == ()
     long = figure.curves([figure.Series("a", np.arange(5000.0), np.zeros(5000))], x="step", y="loss")
     assert len(report.figure_tables(long)[0].rows) <= 200
+
+
+def test_every_kind_of_figure_has_numbers():
+    for name, drawn in kinds().items():
+        tables = report.figure_tables(drawn)
+        assert tables, name
+        assert all(len(row) == len(table.head) for table in tables for row in table.rows), name
+        assert all(table.rows for table in tables), name
+    circle = figure.circles([[1, 0], [0, 0.5]], x="cos", y="sin", value="element")
+    assert report.figure_tables(circle)[0].rows == (("0", "1", "0"), ("1", "0", "0.5"))
+    map_ = figure.phase([1, 2], [0.1], [[0.25, np.nan]], x="M", y="fraction", x_names=["one", "two"])
+    (table,) = report.figure_tables(map_)
+    assert (table.head, table.rows) == (("", "one", "two"), (("0.1", "0.25", "–"),))
+    cloud = figure.scatter([figure.Series("runs", [1, 1], [2, 3])], x="n", y="error")
+    assert report.figure_tables(cloud)[0].rows == (("1", "2"), ("1", "3"))
+    bins = figure.histogram({"a": [0.1, 0.2, 0.9]}, bins=2, x="x", y="count")
+    assert [row[1] for row in report.figure_tables(bins)[0].rows] == ["2", "1"]
+    named = figure.spectrum({"power": [0.5, 0.25]}, at=["k1", "k2"], x="frequency", y="power")
+    assert report.figure_tables(named)[0].rows == (("k1", "0.5"), ("k2", "0.25"))

@@ -9,7 +9,7 @@ from firstlight import groups, runs
 from firstlight.lab._fitting import columns
 from firstlight.lab._forecast import forecast
 from firstlight.lab._form import FormError, by_control, spec_of
-from firstlight.lab._lenses import reasons
+from firstlight.lab._lenses import stored_reasons
 from firstlight.lab._map import atlas, cost
 from firstlight.lab._stage import theatre
 from firstlight.lab._steps import staircase
@@ -56,7 +56,6 @@ def setting(given: Mapping[str, Any]) -> dict[str, Any]:
         "clock": spec.clock,
         "seconds": expected.seconds,
         "copies": copies(spec),
-        "reasons": reasons(spec),
         "forecast": forecast(spec, data),
     }
 
@@ -96,6 +95,7 @@ def _toml(value: Any) -> str:
 
 ANSWERS: dict[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
     "setting": setting,
+    "reasons": stored_reasons,
     "theatre": theatre,
     "staircase": staircase,
     "columns": columns,

@@ -28,7 +28,10 @@ class Client:
     **Attributes:**
 
     - `jobs`: the jobs by id, as the recorder last reported them.
+    - `is_leaving`: whether the server stops; streams of tabs end then.
     """
+
+    is_leaving = False
 
     def __init__(
         self,
@@ -69,6 +72,11 @@ class Client:
     async def control(self, id: str, action: str) -> dict[str, Any]:
         """Pause, resume, stop or remove a job."""
         return await self._request({"do": "control", "id": id, "action": action})
+
+    def leave(self) -> None:
+        """Say that the server stops."""
+        self.is_leaving = True
+        self._heard({"event": "leaving"})
 
     async def end(self, *, keep_running: bool) -> None:
         """Disconnect; unless `keep_running`, the recorder stops its job at a checkpoint and exits."""

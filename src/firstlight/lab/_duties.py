@@ -31,7 +31,7 @@ def prepare(role: str) -> None:
         pass  # a cache is optional
     if role == "train":
         warm_up()
-    else:
+    elif role == "desk":
         ANSWERS["setting"]({"form": {}, "data": ""})
 
 

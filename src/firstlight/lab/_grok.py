@@ -1,5 +1,7 @@
 """Room 1, Grok live: a setting, its forecast, the run over the forecast, and the scoreboard."""
 
+import json
+from collections.abc import Mapping
 from typing import Any
 
 from starlette.requests import Request
@@ -14,7 +16,7 @@ from firstlight.lab._live import stream
 from firstlight.lab._pages import page
 from firstlight.lab._state import body_of, lab_of
 from firstlight.lab._tables import keep_table
-from firstlight.records import RunRecord, run_title
+from firstlight.records import RunRecord, TheoryVerdict, run_title
 
 _ACTIONS = ("pause", "resume", "stop", "remove")
 _NAMES = (*(field.name for field in FIELDS), "table")
@@ -74,14 +76,14 @@ async def rows(request: Request) -> Response:
 
 async def result(request: Request) -> Response:
     """Answer with the scoreboard and the story of an ended run, as HTML for the page, and its stages."""
-    record = await lab_of(request).reading.run(request.path_params["id"])
+    record = await _read(request)
     html = report.render_room("lab/result.html", run=report.run_view(record), theories=_scoreboard(record))
     return JSONResponse({"html": html, "stages": _stages(record), "status": record.status, "rows": len(record.table)})
 
 
 async def export(request: Request) -> Response:
     """Answer with the run as one self-contained page, to be saved."""
-    record = await lab_of(request).reading.run(request.path_params["id"])
+    record = await _read(request)
     text = report.render([record], title=f"{run_title(record.spec)}, seed {record.spec.seed}")
     name = f"firstlight-{record.id[:12]}.html"
     return HTMLResponse(text, headers={"content-disposition": f'attachment; filename="{name}"'})
@@ -135,26 +137,44 @@ async def _setting(request: Request, form: dict[str, str]) -> dict[str, Any]:
     return await client.ask("setting", {"form": form, "data": str(client.places.tables)})
 
 
+async def _read(request: Request) -> RunRecord:
+    """Return the run that a request names, with a verdict for each of the five theories."""
+    lab = lab_of(request)
+    record = await lab.reading.run(request.path_params["id"])
+    if report.THEORIES.keys() <= {verdict.theory for verdict in record.verdicts}:
+        return record
+    given = {"spec": json.loads(record.spec.model_dump_json()), "data": str(lab.client.places.tables)}
+    try:
+        reasons = await lab.client.ask("reasons", given)
+    except LabError:
+        reasons = {}
+    return with_all_verdicts(record, reasons)
+
+
+def with_all_verdicts(record: RunRecord, reasons: Mapping[str, str]) -> RunRecord:
+    """Return a run with a verdict for each of the five theories; one that does not describe the run says why."""
+    known = {verdict.theory for verdict in record.verdicts}
+    missing = []
+    for key in report.THEORIES:
+        if key in known:
+            continue
+        if reason := reasons.get(key, ""):
+            sentence = f"The theory does not describe this run: {reason.rstrip('.')}."
+        elif key in record.spec.lenses:
+            sentence = "The run recorded nothing that the theory could judge."
+        else:
+            sentence = "The theory was not asked: its lens is not among those of the run."
+        missing.append(TheoryVerdict(theory=key, agrees="does not apply", sentence=sentence))
+    return record.model_copy(update={"verdicts": (*record.verdicts, *missing)})
+
+
 def _scoreboard(record: RunRecord) -> list[dict[str, Any]]:
-    """Return a row for each of the five theories, also for those without a verdict."""
+    """Return a row for each of the five theories."""
     verdicts = {verdict.theory: verdict for verdict in record.verdicts}
-    board = []
-    for key, (name, subject, silent) in report.THEORIES.items():
-        verdict = verdicts.get(key)
-        board.append(
-            {
-                "key": key,
-                "silently": verdict is None,
-                "name": name,
-                "subject": subject,
-                "silent": silent,
-                "predicted": verdict.predicted if verdict else "",
-                "measured": verdict.measured if verdict else "",
-                "agrees": verdict.agrees if verdict else "does not apply",
-                "sentence": verdict.sentence if verdict else "The theory does not describe this kind of run.",
-            }
-        )
-    return board
+    return [
+        {"name": name, "subject": subject, "silent": silent, **dict(verdicts[key])}
+        for key, (name, subject, silent) in report.THEORIES.items()
+    ]
 
 
 def _stages(record: RunRecord) -> list[list[Any]]:

@@ -39,6 +39,11 @@ class Hand:
         self._reading = asyncio.create_task(self._read(self._process))
 
     @property
+    def is_started(self) -> bool:
+        """Whether there is a process, ready or not."""
+        return self._process is not None
+
+    @property
     def is_dead(self) -> bool:
         """Whether the process has ended."""
         return self._process is not None and self._process.returncode is not None
@@ -56,7 +61,7 @@ class Hand:
 
     async def end(self) -> None:
         """Close the pipe, at whose end the worker exits, and wait for it."""
-        process = self._process
+        process, self._process, self.is_ready = self._process, None, False
         if process is None or process.returncode is not None:
             return
         if process.stdin is not None:

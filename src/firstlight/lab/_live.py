@@ -67,6 +67,8 @@ async def stream(client: Client, reading: Reading, news: News, run: str, first: 
                 yield ": still here\n\n"
                 continue
             changed.clear()
+            if client.is_leaving:
+                return
             if sent_jobs != client.jobs:
                 sent_jobs = dict(client.jobs)
                 yield _event("jobs", list(sent_jobs.values()))

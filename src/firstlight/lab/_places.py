@@ -47,6 +47,10 @@ class Places:
         """Return the folder of a run's checkpoint, where `firstlight run` looks for it too."""
         return self.beside("checkpoints") / id
 
+    def sweep_checkpoint(self, job: str) -> Path:
+        """Return the folder of a sweep's checkpoints, given the id of its job."""
+        return self.beside("checkpoints") / job.replace(":", "-")
+
 
 def write_private(path: Path, values: dict[str, Any]) -> None:
     """Write a JSON file that only its owner can read, whole or not at all."""

@@ -1,7 +1,7 @@
 """The jobs of a store: what waits, runs, was stopped or has ended, in a file that survives every process."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -18,12 +18,12 @@ _ENDED = 50
 
 @dataclass(frozen=True)
 class Job:
-    """A run to train or a claim to check.
+    """A piece of work for a worker, such as a run to train or a claim to check.
 
     **Attributes:**
 
-    - `id`: the id of the run, or `claim:` with the id of the claim.
-    - `kind`: the work of a job: "run" or "claim".
+    - `id`: the id of the run, or the kind and an id, such as `claim:` with that of the claim.
+    - `kind`: the work of a job: "run", "claim", "staircase", "fit", "probe" or "sweep".
     - `title`: a line for lists.
     - `payload`: what the worker needs, as plain values.
     - `state`: where the job is.
@@ -50,7 +50,7 @@ class Queue:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     queue = Queue(Path(folder) / "jobs.json")
     ...     _ = queue.add(Job("ab12", "run", "Z23", {}))
-    ...     Queue(Path(folder) / "jobs.json").next().id
+    ...     Queue(Path(folder) / "jobs.json").next(["run"]).id
     'ab12'
     """
 
@@ -81,9 +81,9 @@ class Queue:
         self.jobs.pop(id, None)
         self._write()
 
-    def next(self) -> Job | None:
-        """Return the job to start, or None."""
-        return next((job for job in self.jobs.values() if job.state == "queued"), None)
+    def next(self, kinds: Collection[str]) -> Job | None:
+        """Return the first of the waiting jobs of these kinds, or None."""
+        return next((job for job in self.jobs.values() if job.state == "queued" and job.kind in kinds), None)
 
     @property
     def is_busy(self) -> bool:

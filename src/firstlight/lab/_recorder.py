@@ -18,6 +18,7 @@ from typing import Any
 from firstlight.lab._errors import LabError
 from firstlight.lab._frames import Arrays, encode, read_frame
 from firstlight.lab._hands import WORKER, Hand
+from firstlight.lab._lanes import Lane, make_lanes
 from firstlight.lab._places import Places, read_address, write_private
 from firstlight.lab._queue import Job, Queue, plain
 from firstlight.lab._writer import Writer
@@ -41,29 +42,27 @@ class Recorder:
         self._token = secrets.token_urlsafe(24)
         self._server: asyncio.StreamWriter | None = None
         self._about: dict[str, Any] = {}
-        self._trainer = Hand("train", places.log, self._from_trainer, worker)
+        self._lanes = make_lanes(places.log, self._from_lane, worker)
         self._desk = Hand("desk", places.log, self._from_desk, worker)
         self._questions: dict[int, tuple[asyncio.StreamWriter, int]] = {}
         self._asked = 0
-        self._current: str | None = None
         self._alone_since = time.monotonic()
         self._over = asyncio.Event()
         self._stopping = False
-        self._refusal = ""
 
     async def serve(self) -> None:
         """Listen until nothing is left to do, or until a server asks for the end."""
         listener = await asyncio.start_server(self._connected, "127.0.0.1", 0)
         port = listener.sockets[0].getsockname()[1]
         write_private(self._places.address, {"port": port, "token": self._token, "pid": os.getpid()})
-        await asyncio.gather(self._trainer.start(), self._desk.start())
+        await asyncio.gather(self._desk.start(), *(lane.hand.start() for lane in self._lanes if lane.stays))
         ticker = asyncio.create_task(self._tick())
         try:
             await self._over.wait()
         finally:
             ticker.cancel()
             listener.close()
-            await asyncio.gather(self._trainer.end(), self._desk.end())
+            await asyncio.gather(self._desk.end(), *(lane.hand.end() for lane in self._lanes))
             self._writer.close()
 
     async def _tick(self) -> None:
@@ -72,85 +71,96 @@ class Recorder:
             for run, count in self._writer.commit():
                 self._push({"event": "rows", "run": run, "count": count})
             await self._restart_dead_workers()
-            if self._current is None and not self._stopping and self._trainer.is_ready and (job := self._queue.next()):
-                self._begin(job)
-            if self._stopping and self._current is None:
+            for lane in self._lanes:
+                await self._go_on(lane)
+            if self._stopping and all(lane.current is None for lane in self._lanes):
                 self._over.set()
             if self._server is not None or self._queue.is_busy:
                 self._alone_since = time.monotonic()
             elif time.monotonic() - self._alone_since > self._idle_seconds:
                 self._over.set()
 
+    async def _go_on(self, lane: Lane) -> None:
+        """Begin the next job of a lane; a worker that does not stay starts with a job and ends after the last."""
+        if lane.current is not None or self._stopping:
+            return
+        job = self._queue.next(lane.kinds)
+        if job is None and not lane.stays:
+            await lane.hand.end()
+        elif job is not None and not lane.hand.is_started:
+            await lane.hand.start()
+        elif job is not None and lane.hand.is_ready:
+            self._begin(lane, job)
+
     async def _restart_dead_workers(self) -> None:
-        if self._trainer.is_dead:
-            if self._current is not None:
-                self._ended(
-                    {"state": "failed", "message": "its worker process ended; see the log beside the store"}, {}
-                )
-            await self._trainer.start()
+        for lane in self._lanes:
+            if lane.hand.is_dead:
+                if lane.current is not None:
+                    words = "its worker process ended; see the log beside the store"
+                    self._ended(lane, {"state": "failed", "message": words}, {})
+                await lane.hand.start()
         if self._desk.is_dead:
             for server, number in self._questions.values():
                 _send(server, {"n": number, "error": "the forecasting process ended and was started again; try again"})
             self._questions.clear()
             await self._desk.start()
 
-    def _begin(self, job: Job) -> None:
-        self._current = job.id
-        message = {"do": job.kind, "payload": job.payload, "work": str(self._places.store.parent)}
+    def _begin(self, lane: Lane, job: Job) -> None:
+        lane.current = job.id
+        message = {"do": job.kind, "id": job.id, "payload": job.payload, "work": str(self._places.store.parent)}
         message |= {"store": str(self._places.store), "data": str(self._places.tables)}
         try:
             if job.kind == "run":
                 message |= self._writer.begin(job.payload["spec"])
             self._changed(self._queue.change(job.id, state="running", message=""))
-            self._trainer.send(message)
+            lane.hand.send(message)
         except (StoreError, ValueError, OSError) as error:
-            self._ended({"state": "failed", "message": str(error)}, {})
+            self._ended(lane, {"state": "failed", "message": str(error)}, {})
 
-    def _from_trainer(self, message: dict[str, Any], arrays: Arrays) -> None:
-        event = message.get("event")
-        if self._current is None or event is None:
+    def _from_lane(self, lane: Lane, message: dict[str, Any], arrays: Arrays) -> None:
+        event, id = message.get("event"), lane.current
+        if id is None or event is None:
             return
         if event == "rows":
             self._writer.append(message["steps"], message["scalars"], arrays)
-            self._changed(
-                self._queue.change(self._current, done=float(message["steps"][-1]), total=float(message["total"]))
-            )
+            self._changed(self._queue.change(id, done=float(message["steps"][-1]), total=float(message["total"])))
         elif event == "notes":
-            job = self._queue.jobs[self._current]
-            self._changed(self._queue.change(self._current, notes={**job.notes, **message["notes"]}))
+            job = self._queue.jobs[id]
+            self._changed(self._queue.change(id, notes={**job.notes, **message["notes"]}))
         elif event == "state":
-            self._changed(self._queue.change(self._current, state=message["state"], message=""))
+            self._changed(self._queue.change(id, state=message["state"], message=""))
         elif event == "progress":
             values = {name: message[name] for name in ("done", "total", "message")}
-            self._changed(self._queue.change(self._current, **values))
+            self._changed(self._queue.change(id, **values))
         elif event == "points":
-            self._points(message, arrays)
+            self._points(lane, id, message, arrays)
         elif event == "end":
-            self._ended(message, arrays)
+            self._ended(lane, message, arrays)
 
-    def _points(self, message: dict[str, Any], arrays: Arrays) -> None:
+    def _points(self, lane: Lane, id: str, message: dict[str, Any], arrays: Arrays) -> None:
         """Write ended points of a sweep; where the store refuses them, stop the sweep and say why."""
-        assert self._current is not None
         try:
             self._writer.put_points(message["points"], arrays)
         except (StoreError, ValueError, OSError) as error:
-            self._refusal = f"the store refused a point: {error}"
-            self._trainer.send({"do": "stop"})
+            lane.refusal = f"the store refused a point: {error}"
+            lane.hand.send({"do": "stop"})
             return
-        self._changed(self._queue.change(self._current, done=float(message["done"]), total=float(message["total"])))
+        self._changed(self._queue.change(id, done=float(message["done"]), total=float(message["total"])))
 
-    def _ended(self, message: dict[str, Any], arrays: Arrays) -> None:
-        id, self._current = self._current, None
+    def _ended(self, lane: Lane, message: dict[str, Any], arrays: Arrays) -> None:
+        id, lane.current = lane.current, None
         assert id is not None
-        state, words = message["state"], message.get("message", "")
-        if self._refusal:
-            state, words, self._refusal = "failed", self._refusal, ""
+        job, state, words = self._queue.jobs[id], message["state"], message.get("message", "")
+        if lane.refusal:
+            state, words, lane.refusal = "failed", lane.refusal, ""
         try:
-            self._writer.finish(message, arrays)
+            self._writer.finish(job.kind, message, arrays)
         except (StoreError, ValueError, OSError) as error:
             state, words = "failed", str(error)
         self._push({"event": "rows", "run": id, "count": -1})
-        self._changed(self._queue.change(id, state=state, message=words))
+        # A run may end before its last epoch; whatever else has finished has done all of its work.
+        done = job.total if state == "finished" and job.kind != "run" else job.done
+        self._changed(self._queue.change(id, state=state, message=words, done=done))
 
     def _from_desk(self, message: dict[str, Any], arrays: Arrays) -> None:
         asked = self._questions.pop(message.get("answer", -1), None)
@@ -208,10 +218,11 @@ class Recorder:
         job, action = self._queue.jobs.get(message["id"]), message["action"]
         if job is None:
             raise LabError("no such job waits or runs; it may have been removed in another tab")
-        if job.id == self._current:
+        lane = next((lane for lane in self._lanes if lane.current == job.id), None)
+        if lane is not None:
             if action == "remove":
                 raise LabError("this job is running; stop it before you remove it")
-            self._trainer.send({"do": action})
+            lane.hand.send({"do": action})
             if action == "pause" and job.state == "running":
                 job = self._queue.change(job.id, message="pauses after the next row")
         elif action == "stop" and job.state == "queued":
@@ -220,6 +231,7 @@ class Recorder:
             job = self._queue.change(job.id, state="queued", message="")
         elif action == "remove":
             self._queue.remove(job.id)
+            self._writer.forget(job.kind, job.id)
             self._push({"event": "removed", "id": job.id})
             return plain(job)
         self._changed(job)
@@ -227,8 +239,9 @@ class Recorder:
 
     def _end(self, message: dict[str, Any]) -> dict[str, Any]:
         self._stopping = True
-        if self._current is not None:
-            self._trainer.send({"do": "stop"})
+        for lane in self._lanes:
+            if lane.current is not None:
+                lane.hand.send({"do": "stop"})
         return {}
 
 

@@ -77,7 +77,7 @@ async def _serve(
     )
     server = uvicorn.Server(config)
     server.capture_signals = contextlib.nullcontext  # type: ignore[method-assign]
-    _stop_on_signals(server)
+    _stop_on_signals(server, client)
     say(f"The lab is open at {url}")
     say(_going_on(client))
     if browser:
@@ -125,13 +125,14 @@ def _require_extra() -> None:
         raise LabError(f"the lab needs {', '.join(missing)}; install them with: pip install 'firstlight[lab]'")
 
 
-def _stop_on_signals(server: Any) -> None:
-    """Let Ctrl-C and SIGTERM end the server in order, and leave no signal for others."""
+def _stop_on_signals(server: Any, client: Client) -> None:
+    """Let Ctrl-C and SIGTERM end the streams of open tabs and then the server, and leave no signal for others."""
     loop = asyncio.get_running_loop()
 
     def stop() -> None:
         server.force_exit = server.should_exit  # the second time at once
         server.should_exit = True
+        client.leave()
 
     for number in (signal.SIGINT, signal.SIGTERM):
         # Windows has no such handlers; there Ctrl-C raises KeyboardInterrupt.

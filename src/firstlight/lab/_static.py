@@ -8,7 +8,10 @@ from pathlib import Path
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-OWN = ("lab.js", "charts.js", "grok.js", "court.js", "atlas.js", "theatre.js", "stage.js", "staircase.js", "bench.js")
+OWN = (
+    *("lab.js", "charts.js", "jobs.js", "setting.js"),
+    *("grok.js", "theatre.js", "stage.js", "staircase.js", "atlas.js", "court.js", "bench.js"),
+)
 BOKEH = "bokeh.min.js"
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from firstlight import _interrupts as interrupts
 from firstlight import runs
 from firstlight.lab._outcomes import pack_runs
+from firstlight.lab._places import Places
 from firstlight.lab._worker import Channel, Control
 from firstlight.records import RunRecord, RunSpec, SpecError, Store
 from firstlight.sweeps import sweep_from_mapping
@@ -33,7 +34,7 @@ def train_points(message: Mapping[str, Any], channel: Channel, control: Control)
         notes = {"family": family_id(specs[0]), "sweep": message["payload"]["sweep"]}
         channel.send({"event": "notes", "notes": notes})
         channel.send({"event": "progress", "done": done, "total": total, "message": ""})
-        folder = Path(f"{message['store']}.checkpoints") / "sweep"
+        folder = Places(Path(message["store"])).sweep_checkpoint(message["id"])
         failed = ""
         for batch in cut(left, 1):
             control.hold()

@@ -75,11 +75,10 @@ class Writer:
         """Write ended points of a sweep, all in one transaction."""
         self._store.put_runs([(record, {}) for record in unpack_runs(points, arrays)])
 
-    def finish(self, message: Mapping[str, Any], arrays: Arrays) -> None:
-        """Write the record of an ended run, claim, fit or probe."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            handle.__exit__(None, None, None)
+    def finish(self, kind: str, message: Mapping[str, Any], arrays: Arrays) -> None:
+        """Write the record of an ended job; rows of a run in progress stay open while a sweep ends beside it."""
+        if kind == "run":
+            self.close()
         if "run" in message:
             record, weights = unpack_run(message["run"], arrays)
             if record.status == "interrupted":
@@ -99,8 +98,13 @@ class Writer:
         for probe in unpack_fits(ProbeRecord, message.get("probes", ()), arrays):
             self._store.put_probe(probe)
 
+    def forget(self, kind: str, id: str) -> None:
+        """Delete the checkpoints of a removed sweep; a stopped run can still be resumed by `firstlight run`."""
+        if kind == "sweep":
+            shutil.rmtree(self._places.sweep_checkpoint(id), ignore_errors=True)
+
     def close(self) -> None:
-        """Commit what is left."""
+        """Commit the rows of the run in progress."""
         if self._handle is not None:
             self._handle.__exit__(None, None, None)
             self._handle = None

@@ -1,5 +1,6 @@
 """Parts that every kind of figure shares: scaled and labelled axes, a legend above the data, a theme."""
 
+import itertools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -147,6 +148,25 @@ def name_places(axis: XAxis | YAxis, names: Sequence[str], room: float) -> None:
     if isinstance(axis, XAxis) and crowded(names[::every], room):
         for tick in axis.get_ticklabels():
             tick.set(rotation=40, ha="right", rotation_mode="anchor")
+
+
+def value_places(axis: XAxis | YAxis, values: np.ndarray, room: float) -> None:
+    """Print the values of cells at their middles, with as many as fit; call this when the axis limits are final."""
+    # One notation for all: powers of ten as soon as one of the values needs them.
+    plain = (1e-3, 1e4) if np.min(np.abs(values), where=values != 0, initial=1.0) >= 1e-3 else (0.1, 10.0)
+    texts = [short(float(value), plain=plain) for value in values]
+    on_axis = axis.get_transform().transform
+    low, high = on_axis(np.asarray(axis.get_view_interval(), float))
+    points = room * (on_axis(np.asarray(values, float)) - low) / (high - low)
+    sizes = [text_width(text) + 6 if isinstance(axis, XAxis) else 1.3 * SMALL for text in texts]
+    places: list[int] = []
+    for every in range(1, len(texts) + 1):
+        places = list(range(0, len(texts), every))
+        if all(points[b] - points[a] >= (sizes[a] + sizes[b]) / 2 for a, b in itertools.pairwise(places)):
+            break
+    axis.set_major_locator(ticker.FixedLocator([float(values[place]) for place in places]))
+    axis.set_minor_locator(ticker.NullLocator())
+    axis.set_major_formatter(ticker.FixedFormatter([texts[place] for place in places]))
 
 
 def crowded(names: Sequence[str], room: float) -> bool:

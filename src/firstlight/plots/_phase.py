@@ -55,11 +55,12 @@ def render(host: _frame.Host, data: FigureData, theme: Theme) -> None:
             scaley=False,
         )
         handles += line
-    _frame.ticks(axes)
     room = _frame.width_in_points(host) - 130
-    for axis, names, length in ((axes.xaxis, "x_names", room), (axes.yaxis, "y_names", 180.0)):
+    for axis, names, values, length in ((axes.xaxis, "x_names", x, room), (axes.yaxis, "y_names", y, 180.0)):
         if data.meta.get(names) is not None:
             _frame.name_places(axis, data.meta[names], length)
+        else:
+            _frame.value_places(axis, values, length)
     _numbers(axes, mesh, x, y, rate)
     _frame.label(axes, data)
     bar(host, mesh, axes, data)

@@ -14,6 +14,7 @@ from firstlight._files import write_atomically
 from firstlight.claims import Claim, ClaimGraph
 from firstlight.records import ClaimRecord
 from firstlight.report._claim_view import ClaimView, claim_view
+from firstlight.report._figure_table import figure_tables
 from firstlight.report._page import _drawn, _templates
 
 _BOX = (196, 26)
@@ -129,7 +130,9 @@ def render_claim(page: ClaimPage, template: str = "claim.html", **context: Any) 
     """Return the page of a claim as HTML; `template` and `context` are those of the web lab, or the defaults."""
     draw = functools.partial(_drawn, seen=Counter())
     drawing = Markup(page.graph)
-    return _templates().get_template(template).render(page=page, graph=drawing, draw=draw, **context)
+    return (
+        _templates().get_template(template).render(page=page, graph=drawing, draw=draw, tables=figure_tables, **context)
+    )
 
 
 def render_claims(

@@ -51,13 +51,13 @@ def staircase_view(record: FitRecord) -> StaircaseView:
         JumpRow(number, *(_text(name, value, small) for name, value in zip(_COLUMNS, row, strict=True)))
         for number, row in enumerate(zip(*columns, strict=True), start=1)
     )
-    hidden = ("title", "form")
+    shown = {name: value for name, value in record.params.items() if name not in ("title", "form") and value != ""}
     return StaircaseView(
         id=record.id,
         title=str(record.params.get("title", "Staircase")),
         story=record.message,
         rows=rows,
-        facts=tuple((name, text_of(value)) for name, value in record.params.items() if name not in hidden),
+        facts=tuple((name, text_of(value)) for name, value in shown.items()),
         figures=record.figures,
         created=record.created,
         versions=tuple(record.versions.items()),

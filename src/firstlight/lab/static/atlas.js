@@ -1,10 +1,11 @@
 // Room 4: a map of cells, theory's line over it, the runs of a cell, and sweeps that fill the map in.
 
 import { $, all, element, post, Stream } from "/static/lab.js";
+import { ACTIVE, item, waiting } from "/static/jobs.js";
+import { problemsOf, Question, showProblems } from "/static/setting.js";
 
 const form = $("#setting");
-const state = { map: null, estimate: null, jobs: [], own: "", open: null, focus: [0, 0], asking: false, again: false, request: null, follow: "", done: "", sequence: 0 };
-const ACTIVE = ["queued", "running", "paused"];
+const state = { map: null, estimate: null, jobs: [], own: "", open: null, focus: [0, 0], asking: false, again: false, request: null, follow: "", done: "" };
 // Viridis, from 0 to 1: its lightness rises evenly, also for readers who see colours differently.
 const RAMP = [[68, 1, 84], [72, 36, 117], [65, 68, 135], [53, 95, 141], [42, 120, 142], [33, 145, 140], [34, 168, 132], [68, 191, 112], [122, 209, 81], [189, 223, 38], [253, 231, 37]];
 
@@ -269,12 +270,12 @@ async function openCell(column, row, quietly = false) {
 
 // ---- a new sweep: its cost first
 
-let waiting = null;
+const question = new Question({ path: "/api/atlas/estimate", query: () => new URLSearchParams(values()), answered, pause: 250 });
+
 function changed() {
   remember();
-  clearTimeout(waiting);
   $("#start").disabled = true;
-  waiting = setTimeout(ask, 250);
+  question.changed();
 }
 
 function size(bytes) {
@@ -290,16 +291,8 @@ function duration(seconds) {
   return `${(seconds / 3600).toFixed(1)} h`;
 }
 
-async function ask() {
-  const sequence = ++state.sequence;
-  let answer, ok = false;
-  try {
-    const response = await fetch(`/api/atlas/estimate?${new URLSearchParams(values())}`);
-    ok = response.ok;
-    answer = await response.json();
-  } catch { answer = { error: "The lab does not answer. Is it still running?" }; }
-  if (sequence !== state.sequence) { return; }
-  showProblems(answer.problems ?? (answer.error ? { "": answer.error } : {}));
+function answered(answer) {
+  const ok = answer.ok;
   state.estimate = ok ? answer : null;
   for (const name of ["points", "programs", "time", "bytes"]) { if (!ok) { $(`#cost-${name}`).textContent = "–"; } }
   $("#ask").hidden = !(ok && answer.asks && answer.left);
@@ -316,17 +309,6 @@ async function ask() {
   document.body.dataset.estimated = ok ? answer.id : "no";
 }
 
-function showProblems(problems) {
-  for (const line of all("[data-problem]")) {
-    const message = problems[line.dataset.problem];
-    line.hidden = !message;
-    line.textContent = message ?? "";
-    line.closest(".knob")?.classList.toggle("wrong", Boolean(message));
-    const control = line.dataset.problem ? form.elements[line.dataset.problem] : null;
-    if (control?.setAttribute) { message ? control.setAttribute("aria-invalid", "true") : control.removeAttribute("aria-invalid"); }
-  }
-}
-
 function showJob() {
   const job = state.jobs.find((one) => one.id === state.own) ?? state.jobs.find((one) => ACTIVE.includes(one.state)) ?? null;
   const own = job && job.id === state.own;
@@ -340,7 +322,7 @@ function showJob() {
   $("#bar").hidden = !active;
   if (active) {
     $("#progress").value = job.total ? job.done / job.total : 0;
-    $("#progress-text").textContent = job.state === "queued" ? "waiting for the worker" : `${Math.round(job.done)} of ${Math.round(job.total)} runs`;
+    $("#progress-text").textContent = job.state === "queued" ? waiting(job, state.jobs) : `${Math.round(job.done)} of ${Math.round(job.total)} runs`;
   }
   state.acting = job?.id ?? "";
   document.body.dataset.job = job?.state ?? "none";
@@ -355,33 +337,22 @@ function onJobs(jobs) {
   if (state.done !== before && before !== "") {
     const ended = state.jobs.find((job) => job.id === state.own && !ACTIVE.includes(job.state));
     draw().then(() => { if (state.open && state.map) { openCell(...state.open, true); } });
-    if (ended) { ask(); }
+    if (ended) { question.ask(); }
   }
   if (before === "") { state.done = state.done || "none"; }
 }
 
 function showQueue() {
   if (!state.jobs.length) { return; }
-  $("#jobs").replaceChildren(...state.jobs.map((job) => {
-    const item = element("li");
-    item.append(element("span", `${job.title}: ${Math.round(job.done)} of ${Math.round(job.total)} runs`), element("span", job.state, { class: `badge ${job.state}` }));
-    if (job.message) { item.append(element("span", job.message, { class: "hint" })); }
-    for (const [action, label, fits] of [["stop", "Stop", ACTIVE], ["resume", "Resume", ["stopped", "failed"]], ["remove", "Remove", ["stopped", "failed", "finished"]]]) {
-      if (fits.includes(job.state)) {
-        const button = element("button", label, { type: "button", "aria-label": `${label}: ${job.title}` });
-        button.addEventListener("click", () => post("/api/jobs", { id: job.id, action }));
-        item.append(button);
-      }
-    }
-    return item;
-  }));
+  const words = (job) => `${job.title}: ${Math.round(job.done)} of ${Math.round(job.total)} runs`;
+  $("#jobs").replaceChildren(...state.jobs.map((job) => item(job, { words: words(job) })));
 }
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   if (state.estimate?.left === 0) { closeCell(); draw({ map: state.estimate.family }); return; }
   const answer = await post("/api/atlas", { form: values(), sure: $("#sure").checked });
-  if (!answer.ok) { showProblems(answer.problems ?? { "": answer.error ?? "The lab refused the sweep." }); return; }
+  if (!answer.ok) { showProblems(problemsOf(answer)); return; }
   document.body.dataset.started = answer.id;
   closeCell();
   state.follow = answer.family;
@@ -414,5 +385,5 @@ stream.show("");
 const first = Object.fromEntries(new URLSearchParams(location.search));
 document.body.dataset.ready = "yes";
 const wanted = Object.fromEntries(Object.entries(first).filter(([name]) => ["map", "x", "y"].includes(name) || name.startsWith("fix_")));
-await Promise.all([draw(wanted), ask()]);
+await Promise.all([draw(wanted), question.ask()]);
 if (/^\d+\.\d+$/.test(first.cell ?? "") && state.map) { await openCell(...first.cell.split(".").map(Number), true); }

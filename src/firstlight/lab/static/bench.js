@@ -1,10 +1,11 @@
 // Room 6: a table, its target, the methods on the same folds; saved probes layer by layer.
 
-import { $, all, element, post, Stream } from "/static/lab.js";
+import { $, element, post, Stream } from "/static/lab.js";
+import { ACTIVE, item, listed, waiting } from "/static/jobs.js";
+import { problemsOf, read, showProblems } from "/static/setting.js";
 
 const form = $("#setting");
 const state = { jobs: [], job: form.dataset.job, shown: form.dataset.fit, probe: form.dataset.probe, opening: "", files: [], sequence: 0, wanted: form.dataset.target };
-const ACTIVE = ["queued", "running", "paused"];
 
 function values() {
   const entries = {};
@@ -17,26 +18,6 @@ function address() {
   const query = new URLSearchParams(entries).toString();
   history.replaceState(null, "", query ? `?${query}` : location.pathname);
 }
-
-function showProblems(problems) {
-  for (const line of all("[data-problem]")) {
-    const message = problems[line.dataset.problem];
-    line.hidden = !message;
-    line.textContent = message ?? "";
-    line.closest(".knob")?.classList.toggle("wrong", Boolean(message));
-    const control = line.dataset.problem ? form.elements[line.dataset.problem] : null;
-    if (control?.setAttribute) { message ? control.setAttribute("aria-invalid", "true") : control.removeAttribute("aria-invalid"); }
-  }
-}
-
-async function read(path) {
-  try {
-    const response = await fetch(path);
-    return { ok: response.ok, ...(await response.json()) };
-  } catch { return { ok: false, error: "The lab does not answer. Is it still running?" }; }
-}
-
-function problemsOf(answer, field) { return answer.problems ?? { [field]: answer.error ?? "The lab refused the request." }; }
 
 // ---- files and columns
 
@@ -124,9 +105,10 @@ function showJob(job) {
   $("#fit").hidden = ACTIVE.includes(current);
   $("#stop").hidden = !ACTIVE.includes(current);
   $("#bar").hidden = !ACTIVE.includes(current);
+  $("#stop-hint").hidden = ![...ACTIVE, "stopped"].includes(current);
   if (job) {
     $("#progress").value = job.done;
-    $("#progress-text").textContent = current === "queued" ? "waiting for the worker" : `${Math.round(100 * job.done)} % ${job.message}`;
+    $("#progress-text").textContent = current === "queued" ? waiting(job, state.jobs) : `${Math.round(100 * job.done)} % ${job.message}`;
   }
 }
 
@@ -160,16 +142,8 @@ async function showProbe(id) {
 // ---- lists
 
 function showQueue() {
-  const waiting = state.jobs.filter((job) => job.kind === "fit" && (ACTIVE.includes(job.state) || job.state === "failed"));
-  $("#queue").replaceChildren(...waiting.map((job) => {
-    const item = element("li");
-    const action = ACTIVE.includes(job.state) ? "stop" : "remove";
-    const words = action === "stop" ? "Stop" : "Remove";
-    const button = element("button", words, { type: "button", "aria-label": `${words}: ${job.title}` });
-    button.addEventListener("click", () => post("/api/jobs", { id: job.id, action }));
-    item.append(element("span", job.title), element("span", job.state, { class: `badge ${job.state}` }), button);
-    return item;
-  }));
+  const shown = listed(state.jobs, (job) => job.kind === "fit" && (ACTIVE.includes(job.state) || job.state === "failed"));
+  $("#queue").replaceChildren(...shown.map((job) => item(job, { actions: ["stop", "remove"], isTold: false })));
 }
 
 function list(target, rows, name, show) {
@@ -198,7 +172,7 @@ form.addEventListener("submit", async (event) => {
   event.preventDefault();
   showProblems({});
   const answer = await post("/api/bench", values());
-  if (!answer.ok) { showProblems(answer.problems ?? { "": answer.error ?? "The lab refused the comparison." }); return; }
+  if (!answer.ok) { showProblems(problemsOf(answer)); return; }
   state.job = answer.id;
   address();
   onJobs(state.jobs.some((job) => job.id === answer.id) ? state.jobs : [...state.jobs, answer.body]);

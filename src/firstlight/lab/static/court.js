@@ -1,6 +1,7 @@
 // Room 5: filters of the table, and a check that is run again.
 
 import { $, all, post, Stream } from "/static/lab.js";
+import { ACTIVE, waiting } from "/static/jobs.js";
 
 const form = $("#filters");
 if (form) {
@@ -39,14 +40,14 @@ if (button) {
   const claim = button.dataset.claim;
   const id = `claim:${claim}`;
   let last = null;
-  const show = async (job) => {
-    const active = job && ["queued", "running", "paused"].includes(job.state);
+  const show = async (job, jobs) => {
+    const active = job && ACTIVE.includes(job.state);
     button.disabled = Boolean(active);
     $("#rerun-stop").hidden = !active;
     $("#bar").hidden = !active;
     if (active) {
       $("#progress").value = job.done;
-      $("#progress-text").textContent = job.state === "queued" ? "waiting for the worker" : `${Math.round(100 * job.done)} % ${job.message}`;
+      $("#progress-text").textContent = job.state === "queued" ? waiting(job, jobs) : `${Math.round(100 * job.done)} % ${job.message}`;
     }
     const problem = $("#rerun-problem");
     problem.hidden = job?.state !== "failed";
@@ -57,7 +58,7 @@ if (button) {
     }
     last = job?.state ?? null;
   };
-  const stream = new Stream({ jobs: (jobs) => show(jobs.find((job) => job.id === id)) });
+  const stream = new Stream({ jobs: (jobs) => show(jobs.find((job) => job.id === id), jobs) });
   stream.show("");
   button.addEventListener("click", async () => {
     const answer = await post("/api/court", { claim });

@@ -2,10 +2,12 @@
 
 import { $, all, element, post, Stream } from "/static/lab.js";
 import { loadChart, number } from "/static/charts.js";
+import { item, listed, waiting } from "/static/jobs.js";
+import { problemsOf, Question, showProblems } from "/static/setting.js";
 
 const form = $("#setting");
 const charts = {};
-const state = { setting: null, shown: "", job: null, status: null, points: 0, before: null, jobs: [], sequence: 0 };
+const state = { setting: null, shown: "", job: null, status: null, points: 0, before: null, jobs: [] };
 const MOST_POINTS = 3000;
 const STAGES = {
   lazy: ["I", "Stage I, lazy: the last layer memorises with random features."],
@@ -25,41 +27,20 @@ function query() { return new URLSearchParams(values()).toString(); }
 
 // ---- the setting and its forecast
 
-let waiting = null;
+const question = new Question({ path: "/api/setting", query, answered, line: $("#forecast-state") });
+
 function changed() {
   history.replaceState(null, "", `?${query()}`);
-  clearTimeout(waiting);
-  waiting = setTimeout(ask, 120);
+  question.changed();
 }
 
-async function ask() {
-  const sequence = ++state.sequence;
-  const slow = setTimeout(() => { $("#forecast-state").textContent = "computing …"; }, 150);
-  let answer, ok = false;
-  try {
-    const response = await fetch(`/api/setting?${query()}`);
-    ok = response.ok;
-    answer = await response.json();
-  } catch { answer = { error: "The lab does not answer. Is it still running?" }; }
-  clearTimeout(slow);
-  if (sequence !== state.sequence) { return; }
-  showProblems(answer.problems ?? (answer.error ? { "": answer.error } : {}));
-  $("#train").disabled = !ok;
-  if (!ok) { $("#forecast-state").textContent = "not computed: see the message beside the setting"; return; }
+function answered(answer) {
+  $("#train").disabled = !answer.ok;
+  if (!answer.ok) { return 0; }
   state.setting = answer;
   showForecast(answer);
   showRun(answer);
-}
-
-function showProblems(problems) {
-  for (const line of all("[data-problem]")) {
-    const message = problems[line.dataset.problem];
-    line.hidden = !message;
-    line.textContent = message ?? "";
-    line.closest(".knob")?.classList.toggle("wrong", Boolean(message));
-    const control = line.dataset.problem ? form.elements[line.dataset.problem] : null;
-    if (control?.setAttribute) { message ? control.setAttribute("aria-invalid", "true") : control.removeAttribute("aria-invalid"); }
-  }
+  return answer.forecast.computing ? 1000 : 0;
 }
 
 const ENDS = {
@@ -93,10 +74,7 @@ function range(three) {
 
 function showForecast(answer) {
   const forecast = answer.forecast;
-  if (forecast.computing) {
-    $("#forecast-state").textContent = "computing the boundary of this group, once …";
-    setTimeout(() => { if (state.setting === answer) { ask(); } }, 1000);
-  }
+  if (forecast.computing) { $("#forecast-state").textContent = "computing the boundary of this group, once …"; }
   const covered = forecast.covered && !forecast.computing;
   if (!forecast.computing) { $("#forecast-state").textContent = forecast.covered ? "made from the setting alone, before training" : "not covered"; }
   $("#chance").textContent = covered && forecast.chance !== null ? `${Math.round(100 * forecast.chance)} %` : "–";
@@ -215,7 +193,7 @@ function showJob(job, status) {
   bar.hidden = !job || !["running", "paused", "queued"].includes(current);
   if (job) {
     $("#progress").value = job.total ? job.done / job.total : 0;
-    $("#progress-text").textContent = current === "queued" ? "waiting for the worker" : `epoch ${Math.round(job.done)} of ${Math.round(job.total || 0)}${job.message ? `, ${job.message}` : ""}`;
+    $("#progress-text").textContent = current === "queued" ? waiting(job, state.jobs) : `epoch ${Math.round(job.done)} of ${Math.round(job.total || 0)}${job.message ? `, ${job.message}` : ""}`;
   }
 }
 
@@ -241,11 +219,6 @@ async function showResult(id) {
   const answer = await response.json();
   // The server escapes every value; this is markup of its own templates.
   $("#scoreboard").innerHTML = answer.html;
-  // Why a theory has no verdict is known to the worker that read the setting.
-  for (const place of $("#scoreboard").querySelectorAll("[data-theory]")) {
-    const reason = state.setting?.id === id && state.setting.reasons?.[place.dataset.theory];
-    if (reason) { place.textContent = `The theory does not describe this run: ${reason.replace(/\.$/, "")}.`; }
-  }
   document.body.dataset.result = id;
   showStages(answer.stages);
   state.status = answer.status;
@@ -259,20 +232,8 @@ async function showResult(id) {
 // ---- lists
 
 function showQueue() {
-  const waiting = state.jobs.filter((job) => !["finished", "diverged"].includes(job.state) && job.kind === "run");
-  $("#jobs").replaceChildren(...waiting.map((job) => {
-    const item = element("li");
-    item.append(element("span", job.title), element("span", job.state, { class: `badge ${job.state}` }));
-    if (job.message) { item.append(element("span", job.message, { class: "hint" })); }
-    for (const [action, label, fits] of [["stop", "Stop", ["running", "paused", "queued"]], ["resume", "Resume", ["stopped", "failed"]], ["remove", "Remove", ["stopped", "failed"]]]) {
-      if (fits.includes(job.state)) {
-        const button = element("button", label, { type: "button", "aria-label": `${label}: ${job.title}` });
-        button.addEventListener("click", () => post("/api/jobs", { id: job.id, action }));
-        item.append(button);
-      }
-    }
-    return item;
-  }));
+  const shown = listed(state.jobs, (job) => job.kind === "run" && !["finished", "diverged"].includes(job.state));
+  $("#jobs").replaceChildren(...shown.map((job) => item(job)));
 }
 
 async function showEarlier() {
@@ -291,7 +252,7 @@ async function showEarlier() {
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
   const answer = await post("/api/runs", { form: values() });
-  if (!answer.ok) { showProblems(answer.problems ?? { "": answer.error ?? "The lab refused the run." }); return; }
+  if (!answer.ok) { showProblems(problemsOf(answer)); return; }
   document.body.dataset.started = answer.id;
   if (answer.body.state === "finished") { showProblems({ "": "This run is already in the store. Change a knob, such as the seed, for another." }); }
   stream.show(state.shown, state.rows ?? 0);
@@ -314,7 +275,7 @@ $("#table-file").addEventListener("change", async (event) => {
 });
 $("#use-table").addEventListener("click", async () => {
   const answer = await post("/api/tables", { name: $("#table-file").files[0]?.name.replace(/\.\w+$/, "") ?? "my table", text: $("#table-text").value });
-  if (!answer.ok) { showProblems(answer.problems ?? { table: answer.error }); return; }
+  if (!answer.ok) { showProblems(problemsOf(answer, "table")); return; }
   showProblems({});
   form.elements.table.value = answer.table;
   form.elements.group.value = answer.group;
@@ -340,5 +301,5 @@ const stream = new Stream({ rows: onRows, status: onStatus, jobs: onJobs });
 for (const target of all("[data-chart]")) { charts[target.dataset.chart] = await loadChart(target); }
 // Linked ranges: the curves of a run share their epochs.
 document.body.dataset.ready = "yes";
-await ask();
+await question.ask();
 showEarlier();

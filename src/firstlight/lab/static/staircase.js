@@ -2,11 +2,12 @@
 
 import { $, all, element, post, Stream } from "/static/lab.js";
 import { loadChart, number as digits } from "/static/charts.js";
+import { ACTIVE, item, listed, waiting } from "/static/jobs.js";
+import { problemsOf, Question, showProblems as showAll } from "/static/setting.js";
 
 const form = $("#setting");
-const state = { answer: null, shown: "", job: null, jobs: [], sequence: 0, curve: null, alpha: "", others: [], family: "" };
+const state = { answer: null, shown: "", job: null, jobs: [], curve: null, alpha: "", others: [], family: "" };
 const still = matchMedia("(prefers-reduced-motion: reduce)");
-const ACTIVE = ["queued", "running", "paused"];
 const OTHERS = 3;
 let chart;
 
@@ -92,44 +93,21 @@ function draw(event) {
 
 // ---- the prediction
 
-let waiting = null;
+const stands = { data: $("#f-data") };
+const showProblems = (problems) => showAll(problems, stands);
+const question = new Question({ path: "/api/staircase", query, answered, line: $("#prediction-state"), stands });
+
 function changed() {
   history.replaceState(null, "", `?${query()}`);
-  clearTimeout(waiting);
-  waiting = setTimeout(ask, 120);
+  question.changed();
 }
 
-async function ask() {
-  const sequence = ++state.sequence;
-  const slow = setTimeout(() => { $("#prediction-state").textContent = "computing …"; }, 150);
-  let answer, ok = false;
-  try {
-    const response = await fetch(`/api/staircase?${query()}`);
-    ok = response.ok;
-    answer = await response.json();
-  } catch { answer = { error: "The lab does not answer. Is it still running?" }; }
-  clearTimeout(slow);
-  if (sequence !== state.sequence) { return; }
-  showProblems(answer.problems ?? (answer.error ? { "": answer.error } : {}));
-  $("#run").disabled = !ok || Boolean(answer.computing);
-  if (!ok) { $("#prediction-state").textContent = "not computed: see the message beside the setting"; document.body.dataset.predicted = ""; return; }
-  if (answer.computing) {
-    $("#prediction-state").textContent = "computing …";
-    setTimeout(() => { if (sequence === state.sequence) { ask(); } }, 400);
-    return;
-  }
+async function answered(answer) {
+  $("#run").disabled = !answer.ok || Boolean(answer.computing);
+  if (!answer.ok) { document.body.dataset.predicted = ""; return 0; }
+  if (answer.computing) { question.say("computing …"); return 400; }
   await show(answer);
-}
-
-function showProblems(problems) {
-  for (const line of all("[data-problem]")) {
-    const message = problems[line.dataset.problem];
-    line.hidden = !message;
-    line.textContent = message ?? "";
-    line.closest(".knob")?.classList.toggle("wrong", Boolean(message));
-    const control = line.dataset.problem === "data" ? $("#f-data") : line.dataset.problem ? form.elements[line.dataset.problem] : null;
-    if (control?.setAttribute) { message ? control.setAttribute("aria-invalid", "true") : control.removeAttribute("aria-invalid"); }
-  }
+  return 0;
 }
 
 // Settings that differ in α only are one family, and their flows are drawn together.
@@ -232,9 +210,10 @@ function showJob(job, stored) {
   $("#run").hidden = ACTIVE.includes(current);
   $("#stop").hidden = !ACTIVE.includes(current);
   $("#bar").hidden = !job || !ACTIVE.includes(current);
+  $("#stop-hint").hidden = ![...ACTIVE, "stopped"].includes(current);
   if (job) {
     $("#progress").value = job.total ? job.done / job.total : 0;
-    $("#progress-text").textContent = current === "queued" ? "waiting for the worker" : `${Math.round(100 * job.done)} % ${job.message}`;
+    $("#progress-text").textContent = current === "queued" ? waiting(job, state.jobs) : `${Math.round(100 * job.done)} % ${job.message}`;
   }
 }
 
@@ -263,25 +242,15 @@ async function run() {
     else if (job.state === "stopped") { await post("/api/jobs", { id: job.id, action: "remove" }); }
   }
   const answer = await post("/api/staircase", { form: values() });
-  if (!answer.ok) { showProblems(answer.problems ?? { "": answer.error ?? "The lab refused the flow." }); return; }
+  if (!answer.ok) { showProblems(problemsOf(answer)); return; }
   if (answer.body.state === "finished") { await showResult(answer.body.id.replace("staircase:", "")); }
 }
 
 // ---- lists
 
 function showQueue() {
-  const waiting = state.jobs.filter((job) => job.kind === "staircase" && (ACTIVE.includes(job.state) || job.state === "failed"));
-  $("#queue").replaceChildren(...waiting.map((job) => {
-    const item = element("li");
-    item.append(element("span", job.title), element("span", job.state, { class: `badge ${job.state}` }));
-    if (job.state === "failed") { item.append(element("span", job.message, { class: "hint" })); }
-    const action = ACTIVE.includes(job.state) ? "stop" : "remove";
-    const words = action === "stop" ? "Stop" : "Remove";
-    const button = element("button", words, { type: "button", "aria-label": `${words}: ${job.title}` });
-    button.addEventListener("click", () => post("/api/jobs", { id: job.id, action }));
-    item.append(button);
-    return item;
-  }));
+  const shown = listed(state.jobs, (job) => job.kind === "staircase" && (ACTIVE.includes(job.state) || job.state === "failed"));
+  $("#queue").replaceChildren(...shown.map((job) => item(job, { actions: ["stop", "remove"], isTold: job.state === "failed" })));
 }
 
 async function showEarlier() {
@@ -317,10 +286,10 @@ form.addEventListener("input", (event) => {
 $("#alpha-slider").addEventListener("change", async () => {
   if (!$("#auto").checked) { return; }
   const wanted = form.elements.alpha.value;
-  const sequence = state.sequence;
+  const before = question.number;
   // The prediction of the new scale comes first; the flow follows it.
   for (let tries = 0; tries < 600 && form.elements.alpha.value === wanted; tries += 1) {
-    if (state.sequence > sequence && state.answer?.form.alpha === wanted && document.body.dataset.predicted === state.shown) {
+    if (question.number > before && state.answer?.form.alpha === wanted && document.body.dataset.predicted === state.shown) {
       if (!state.done) { run(); }
       return;
     }
@@ -335,7 +304,7 @@ $("#flat").addEventListener("click", () => setTemplate(template().map(() => 0)))
 $("#waves").addEventListener("click", () => setTemplate(defaults().template.split(",").map(Number)));
 $("#use-data").addEventListener("click", async () => {
   const answer = await post("/api/staircase/data", { text: $("#f-data").value });
-  if (!answer.ok) { showProblems(answer.problems ?? { data: answer.error }); return; }
+  if (!answer.ok) { showProblems(problemsOf(answer, "data")); return; }
   showProblems({});
   form.elements.data.value = answer.data;
   $("#data-state").textContent = `Your own data are in use: ${answer.rows} rows, ${answer.columns} columns.`;
@@ -351,6 +320,6 @@ const stream = new Stream({ jobs: onJobs });
 chart = await loadChart($("[data-chart]"));
 showControls();
 document.body.dataset.ready = "yes";
-await ask();
+await question.ask();
 stream.show("");
 showEarlier();

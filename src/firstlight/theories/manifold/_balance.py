@@ -4,6 +4,7 @@ import numpy as np
 
 from firstlight.models import activation
 from firstlight.records import Agreement, RunRecord, RunSpec, TwoLayerModel
+from firstlight.theories.manifold._rest import rests_away
 
 COLUMN = "manifold.first_share"
 """The column ‖W‖²/(‖W‖² + ‖V‖²)."""
@@ -59,7 +60,7 @@ def balance_verdict(record: RunRecord) -> tuple[str, str, Agreement, str] | None
     """Return prediction, measurement, agreement and sentence on the balance; None if it does not apply.
 
     The balance is necessary for a least norm, not sufficient. How long an optimizer takes to reach it is not predicted,
-    so a network that is not balanced yet does not contradict the theory.
+    so a network that still moves does not contradict the theory; one that has come to rest elsewhere does.
     """
     if COLUMN not in record.table or reason_without_balance(record.spec):
         return None
@@ -71,6 +72,12 @@ def balance_verdict(record: RunRecord) -> tuple[str, str, Agreement, str] | None
     saved = spare(last, q)
     predicted = f"first layer holds {least:.3f} of the squared norm, in the end"
     measured = f"{last:.3f} ({shares[0]:.3f} at the start)"
+    if saved > SPARE and rests_away(record, shares, least):
+        sentence = (
+            f"Where the norm is least, the first layer holds {least:.3f} of it; this network has come to rest with "
+            f"{last:.3f} there, although weight decay could have moved every hidden unit by its own length."
+        )
+        return predicted, measured, "no", sentence
     if saved > SPARE:
         sentence = (
             f"Where the norm is least, the first layer holds {least:.3f} of it; here it holds {last:.3f}, so training "

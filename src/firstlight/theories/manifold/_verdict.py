@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 
 from firstlight import flow
 from firstlight.records import Agreement, RunRecord, RunSpec, TheoryVerdict
 from firstlight.theories.manifold._balance import balance_verdict
 from firstlight.theories.manifold._observe import MEASURED_COLUMNS
+from firstlight.theories.manifold._rates import step_rates
 
 FIGURE = "Training seen from the zero-loss set"
 """Title of the figure that shows norm, distance and direction."""
@@ -161,12 +160,7 @@ def _norm_floor(norm: float, spec: RunSpec, begin: int, end: int) -> float:
     On the zero-loss set the gradient of the data loss cancels the normal part of the decay, so a run stays above this
     norm.
     """
-    optimizer, schedule = spec.optimizer, spec.optimizer.schedule
-    multipliers = np.ones(end - begin)
-    if schedule.shape != "constant" or begin < schedule.warmup:
-        scheduled = jax.vmap(lambda step: flow.schedule(schedule, step, spec.steps))
-        multipliers = np.asarray(scheduled(jnp.arange(begin, end)), float)
-    x, m = optimizer.learning_rate * optimizer.weight_decay * multipliers, optimizer.momentum or 0.0
+    x, m = spec.optimizer.weight_decay * step_rates(spec, begin, end), spec.optimizer.momentum or 0.0
     square = (1 - m + x) ** 2 - 4 * x
     z = np.where(square >= 0, 1 - (1 - m + x - np.sqrt(np.maximum(square, 0.0))) / 2, 0.0)
     return norm * float(np.prod(z**2))
