@@ -77,7 +77,7 @@ coverage = figure.curves(
     ],
     x="coverage asked for",
     y="share of new rents inside",
-    title="It holds what it promises",
+    title="Coverage: asked for and reached",
     caption="Mean of ten tables; the band spans all of them.",
 )
 figure.panels([ranges, coverage], columns=2, title="Prediction intervals of a table of 160 flats")
