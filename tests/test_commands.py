@@ -44,7 +44,7 @@ CHECKED = {
     "firstlight demo": "half a minute; tests/cli/test_demo.py runs it with --quick",
     "firstlight duel *": "trains dozens of runs; tests/cli/test_duel.py runs a small one",
     "firstlight reproduce *": "tests/claims measures every claim at quick scale",
-    "firstlight claims site pages": "12 s; tests/claims/test_packs.py writes pages of one paper, `make docs` all of them",
+    "firstlight claims site pages": "12 s; `make docs` writes all pages, tests/claims/test_packs.py those of a paper",
     "firstlight sweep * --cluster *": "needs a cluster; tests/sweeps/test_cluster.py starts one",
     "firstlight sweeps * tls://*": "needs a cluster; tests/sweeps/test_cluster.py starts one",
     "firstlight sweeps work ~/phase-sweep *": "runs in a job of PBS",
