@@ -53,8 +53,13 @@ def number(value: float) -> str:
 
 
 def five_lines(results: dict[str, dict]) -> str:
-    """Return the README's few lines, with the two markers around them."""
-    lines = [f"* {words}: {number(results[name]['value'])} {results[name]['unit']}" for name, words in FIVE.items()]
+    """Return the README's few lines, with the two markers around them; a share of another's time becomes a speed-up."""
+    lines = []
+    for name, words in FIVE.items():
+        value, unit = results[name]["value"], results[name]["unit"]
+        lines.append(
+            f"* {words}: {number(1 / value)} × faster" if unit == "× its time" else f"* {words}: {number(value)} {unit}"
+        )
     return "\n".join([FIVE_OPEN, *lines, FIVE_CLOSE])
 
 

@@ -1,15 +1,13 @@
 """The tutorial works as written: its files, commands and snippets, in order, in an empty folder."""
 
-import re
-import shlex
 from pathlib import Path
 
 import pandas as pd
 
 from firstlight.cli import main
+from tests.pages import ROOT, blocks, commands
 
-TUTORIAL = Path(__file__).parents[1] / "docs" / "tutorial.md"
-BLOCK = re.compile(r"^```(toml|console|python)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+TUTORIAL = ROOT / "docs" / "tutorial.md"
 
 
 def test_every_block_of_the_tutorial_works(tmp_path, monkeypatch, capsys):
@@ -17,19 +15,19 @@ def test_every_block_of_the_tutorial_works(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("FIRSTLIGHT_STORE", raising=False)
     scope: dict = {}
     kinds = []
-    for kind, text in BLOCK.findall(TUTORIAL.read_text(encoding="utf-8")):
-        kinds.append(kind)
-        if kind == "toml":
-            name = re.match(r"# (\S+\.toml)\n", text)
-            assert name is not None, f"the first line of a TOML block names its file, got {text[:40]!r}"
-            Path(name.group(1)).write_text(text, encoding="utf-8")
-        elif kind == "console":
-            for line in text.splitlines():
-                assert line.startswith("$ firstlight "), line
-                words = shlex.split(line)[2:]
-                assert main(words) == 0, f"{line}\n{capsys.readouterr().err}"
+    for block in blocks(TUTORIAL):
+        kinds.append(block.language)
+        if block.language == "toml":
+            assert block.file, f"the first line of a TOML block names its file, got {block.text[:40]!r}"
+            Path(block.file).write_text(block.text, encoding="utf-8")
+        elif block.language == "console":
+            for line in commands(block):
+                if line.words[0] != "pip":
+                    assert line.words[0] == "firstlight", line
+                    assert main(line.words[1:]) == 0, f"{line}\n{capsys.readouterr().err}"
         else:
-            exec(compile(text, str(TUTORIAL), "exec"), scope)
+            assert block.language == "python", block
+            exec(compile(block.text, str(TUTORIAL), "exec"), scope)
     assert kinds.count("toml") == 2
     assert runs_differ(scope["record"])
     assert {path.name for path in tmp_path.iterdir()} >= {"runs.html", "accuracy.svg", "phase.csv", "phase.svg"}

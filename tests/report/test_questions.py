@@ -31,10 +31,15 @@ def test_five_questions_have_their_answers() -> None:
     answers = dict(report.questions(grokked()))
     assert tuple(answers) == report.QUESTIONS
     trained, happened, forecast, learned, judged = answers.values()
-    assert trained == "A network of 2048 hidden units, to add two numbers modulo 71. It sees 40% of all pairs."
+    assert trained == (
+        "A network of 2048 hidden units, to add two numbers modulo 71. "
+        "It sees 40% of all pairs; the others are held out."
+    )
     assert "at epoch 16" in happened
     assert "at epoch 140. This delay is called grokking" in happened
-    assert forecast == ("Li₂: generalises at epochs 73 to 332. The forecast was right: generalised at epoch 140.")
+    assert forecast == (
+        "The theory Li₂ said: generalises at epochs 73 to 332. The forecast was right: generalised at epoch 140."
+    )
     assert "38% of a unit's weights, 9% by chance" in learned
     assert "35 irreps" in learned
     assert judged == "Right: Li₂. Wrong: Geometry. No claim: AGF. The table says why."
@@ -44,6 +49,8 @@ def test_a_run_that_did_not_generalise_says_so() -> None:
     answers = dict(report.questions(grokked(summary={"memorised_at": 16, "generalised_at": None})))
     assert "did not generalise to the held-out pairs by epoch 148" in answers["What happened?"]
     assert "What did the network learn?" not in answers
+    together = dict(report.questions(grokked(summary={"memorised_at": 16, "generalised_at": 16})))
+    assert together["What happened?"] == "It learned the training pairs and the held-out pairs together, by epoch 16."
     group = RunSpec.model_validate({"task": {"group": "S4"}})
     assert "multiply two elements of S4" in report.questions(grokked(spec=group))[0][1]
 

@@ -8,7 +8,7 @@ ATTRIBUTES = {
     '<aside class="sidebar-drawer">': '<aside class="sidebar-drawer" aria-label="Pages">',
     '<aside class="toc-drawer">': '<aside class="toc-drawer" aria-label="On this page">',
     '<aside class="toc-drawer no-toc">': '<aside class="toc-drawer no-toc" aria-label="On this page">',
-    "<pre><span></span>": '<pre tabindex="0"><span></span>',
+    '<div class="highlight"><pre>': '<div class="highlight"><pre tabindex="0">',
     '<div class="table-wrapper colwidths-auto docutils container">': (
         '<div class="table-wrapper colwidths-auto docutils container" tabindex="0">'
     ),

@@ -18,8 +18,8 @@ def questions(record: RunRecord) -> tuple[tuple[str, str], ...]:
     """Return the five questions with their answers; without those that the record does not answer.
 
     >>> from firstlight.records import RunSpec
-    >>> questions(RunRecord(spec=RunSpec(), status="finished"))[0]
-    ('What was trained?', 'A network of 2048 hidden units, to add two numbers modulo 71. It sees 40% of all pairs.')
+    >>> questions(RunRecord(spec=RunSpec(), status="finished"))[0]  # doctest: +ELLIPSIS
+    ('What was trained?', 'A network of 2048 hidden units, ... It sees 40% of all pairs; the others are held out.')
     """
     board = in_order(record)
     answers = (_trained(record), _happened(record), _forecast(board), _learned(record), _judged(board))
@@ -32,7 +32,8 @@ def _trained(record: RunRecord) -> str:
         return ""
     modulus = task.group.removeprefix("Z")
     goal = f"add two numbers modulo {modulus}" if modulus.isdecimal() else f"multiply two elements of {task.group}"
-    share = "" if task.split.fraction is None else f" It sees {task.split.fraction:.0%} of all pairs."
+    whole = task.split.fraction is None or task.split.fraction == 1
+    share = "" if whole else f" It sees {task.split.fraction:.0%} of all pairs; the others are held out."
     return f"A network of {model.width} hidden units, to {goal}.{share}"
 
 
@@ -46,6 +47,8 @@ def _happened(record: RunRecord) -> str:
             f"It had memorised the training pairs at {clock} {memorised}, and did not generalise to the held-out pairs "
             f"by {clock} {record.steps}."
         )
+    if generalised <= memorised:
+        return f"It learned the training pairs and the held-out pairs together, by {clock} {memorised}."
     return (
         f"It had memorised the training pairs at {clock} {memorised}, knew nothing about the held-out pairs for a long "
         f"time, and generalised to them at {clock} {generalised}. This delay is called grokking."
@@ -57,7 +60,7 @@ def _forecast(board: Sequence[TheoryVerdict]) -> str:
     if verdict is None or not verdict.predicted:
         return ""
     right = {"yes": "The forecast was right", "no": "The forecast was wrong", "does not apply": "The run cannot tell"}
-    return f"{theory_name('li2')}: {verdict.predicted}. {right[verdict.agrees]}: {verdict.measured}."
+    return f"The theory {theory_name('li2')} said: {verdict.predicted}. {right[verdict.agrees]}: {verdict.measured}."
 
 
 def _learned(record: RunRecord) -> str:

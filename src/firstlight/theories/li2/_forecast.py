@@ -34,11 +34,13 @@ class Epochs:
 
         >>> Epochs(90.0, 140.0, 220.0).words
         'about 140 (90 to 220)'
+        >>> Epochs(float("inf"), float("inf"), float("inf")).words
+        'not expected'
         """
         if isnan(self.median):
             return "unknown"
         if not isfinite(self.median):
-            return "never"
+            return "not expected"
         return f"about {_number(self.median)} ({_number(self.low)} to {_number(self.high)})"
 
 
