@@ -9,7 +9,7 @@ from typing import Any
 from benchmarks._public_tables import REPORTED, TUNING, Table
 from benchmarks._timing import result
 
-__all__ = ["rfm_encodings", "rfm_tables_vs_hgb"]
+__all__ = ["rfm_encodings", "rfm_tables_vs_hgb", "rfm_temperature"]
 
 TRAIN_ROWS, TEST_ROWS = 600, 1500
 SPLITS, TUNING_SPLITS = 1, 3
@@ -185,4 +185,70 @@ def rfm_tables_vs_hgb() -> dict:
         better_on=int(sum(ratio < 1 for ratio in ratios)),
         tables=len(rows),
         **{name: f"{row['rfm']:.4f} against {row['hgb']:.4f}" for name, row in rows.items()},
+    )
+
+
+def _labelled() -> Iterator[tuple[str, Any, Any]]:
+    """Yield the tables on which the shrinkage of the temperature was chosen, and one whose classes are far apart."""
+    from sklearn import datasets
+
+    for name in ("iris", "wine", "breast_cancer", "digits"):
+        yield name, *getattr(datasets, f"load_{name}")(return_X_y=True)
+    X, y = datasets.load_iris(return_X_y=True)
+    yield "setosa against versicolor", X[y < 2], y[y < 2]
+    (table,) = (table for table in TUNING if table.name == "modeldata/credit_data")
+    frame = table.load().sample(1500, random_state=0)
+    yield "credit_data", frame.drop(columns=table.target), frame[table.target].astype(str).to_numpy()
+
+
+def _log_losses(X: Any, y: Any, seed: int) -> tuple[float, float]:
+    """Return the log losses of test rows without and with the row that is added to the held-out rows."""
+    from unittest.mock import patch
+
+    from scipy.special import softmax
+    from sklearn.metrics import log_loss
+    from sklearn.model_selection import train_test_split
+
+    from firstlight.rfm import RFMClassifier, _classifier
+    from firstlight.rfm._calibration import temperature
+
+    X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, random_state=seed, stratify=y)
+    held_out: list[Any] = []
+
+    def recorded(*judged: Any) -> float:
+        held_out[:] = judged
+        return temperature(*judged)
+
+    with patch.object(_classifier, "temperature", recorded):
+        model = RFMClassifier().fit(X, y)
+    (scores,) = model._class_scores(X_test)
+    factors = temperature(*held_out, added=0.0), float(model.temperature_)
+    without, shrunk = (log_loss(y_test, softmax(f * scores, axis=1), labels=model.classes_) for f in factors)
+    return without, shrunk
+
+
+def rfm_temperature() -> dict:
+    """Largest log loss of a split with a shrunk temperature over that without; geometric mean over five tables.
+
+    The shrinkage is an insurance: it costs a little where no held-out row is wrong, and saves a lot where one is.
+    """
+    import numpy as np
+
+    rows, means, worst = {}, [], []
+    for name, X, y in _labelled():
+        splits = 10 if len(X) < 1000 else 3
+        losses = np.array([_log_losses(X, y, seed) for seed in range(splits)])
+        (without, shrunk), (without_most, shrunk_most) = losses.mean(axis=0), losses.max(axis=0)
+        rows[name] = f"{shrunk:.3f} instead of {without:.3f}, at worst {shrunk_most:.3f} instead of {without_most:.3f}"
+        if "against" not in name:
+            means.append(np.log(shrunk / without))
+            worst.append(np.log(shrunk_most / without_most))
+    return result(
+        float(np.exp(np.mean(worst))),
+        "× its largest log loss",
+        "lower",
+        1.0,
+        ("no shrinkage", 1.0),
+        ratio_of_mean_log_losses=float(np.exp(np.mean(means))),
+        **rows,
     )
