@@ -15,7 +15,12 @@ from sklearn.base import BaseEstimator
 from benchmarks._rank_tables import GAPS_OR_CATEGORIES, TABLES, load
 from benchmarks._timing import MissingData, result
 
-__all__ = ["rfm_d2000_seconds", "rfm_fit_vs_hgb_n3000", "rfm_million_rows_seconds", "rfm_rank_public"]
+__all__ = [
+    "rfm_d2000_seconds",
+    "rfm_fit_vs_hgb_n3000",
+    "rfm_million_rows_seconds",
+    "rfm_rank_public",
+]
 
 
 def _estimators(classify: bool) -> dict[str, Callable[[], Any]]:
