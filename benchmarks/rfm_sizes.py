@@ -185,7 +185,7 @@ def rfm_rank_public() -> dict:
             kind: {name: round(sum(own[part]) / len(own[part]), 3) for name, own in ranks.items()}
             for kind, part in halves.items()
         },
-        total_times=times,
+        total_processor_seconds={name: total["processor"] for name, total in times.items()},
         scores={table: {name: round(score, 4) for name, score in row.items()} for table, row in scores.items()},
     )
 
