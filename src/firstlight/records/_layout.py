@@ -81,9 +81,14 @@ def read_tensors(path: str | os.PathLike[str]) -> tuple[dict[str, str], dict[str
 
 def parse_form(form: type[F], text: str | None, key: str) -> F:
     """Parse and check the JSON header `text`, which was under `key` in the metadata of a file."""
+    return filled(form, parse_header(text, key))
+
+
+def parse_header(text: str | None, key: str) -> Any:
+    """Parse the JSON header `text`, which was under `key` in the metadata of a file."""
     if text is None:
         raise ValueError(f"its metadata must hold {key!r}; got none")
-    return filled(form, parse_json(text))
+    return parse_json(text)
 
 
 def filled(form: type[F], value: Any) -> F:

@@ -34,8 +34,8 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
     """Kernel classifier that learns which directions of the input matter (recursive feature machine).
 
     Fits kernel regression to the indicators of the classes. Probabilities are the softmax of the scores times
-    `temperature_`. The defaults need no tuning: exact leave-one-out chooses the ridge, and held-out rows choose the
-    update of the metric M and the number of updates.
+    `temperature_`. The defaults need no tuning: columns are standardised, and held-out rows choose the update of the
+    metric M, the number of updates, the kernel, its bandwidth and the ridge.
 
     {parameters}
     class_weight : dict, list of dict, "balanced" or None, default=None

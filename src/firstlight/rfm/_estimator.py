@@ -192,11 +192,20 @@ class BaseRFM(BaseEstimator):
         return weights
 
     def _fit(
-        self, X: np.ndarray, Y: np.ndarray, weights: np.ndarray, *, loo: bool, labels: Any = None, groups: Any = None
+        self,
+        X: np.ndarray,
+        Y: np.ndarray,
+        weights: np.ndarray,
+        *,
+        loo: bool,
+        labels: Any = None,
+        groups: Any = None,
+        residual_rows: int = 0,
     ) -> tuple[Fitted, np.ndarray]:
         """Fit f to centred and scaled targets Y (n, c); return the machine and the merged row of each row.
 
-        `loo` asks for leave-one-out predictions; `labels` (n,) and `groups` (n,) are what `cv` splits by.
+        `loo` asks for leave-one-out predictions of a fit without a selection, `residual_rows` for those of a chosen
+        machine of at most this many rows; `labels` (n,) and `groups` (n,) are what `cv` splits by.
         """
         folds = splits(self.cv, X, labels, groups)
         X, Y, weights, place = distinct(X, Y, weights, codes_of(folds, len(X)))
@@ -215,7 +224,9 @@ class BaseRFM(BaseEstimator):
                 "leave scale=True, or divide X by a number of that size"
             )
         kernels = self._kernels(Z, weights)
-        settings = replace(self._settings(loo), kernels=kernels, splits=merged(folds, place))
+        settings = replace(
+            self._settings(loo), kernels=kernels, splits=merged(folds, place), residual_rows=residual_rows
+        )
         fitted = fit(Z, Y, weights, kernels[0], settings, self._quality)
         self._store(fitted)
         return fitted, place

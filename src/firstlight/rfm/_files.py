@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from firstlight._files import write_atomically
-from firstlight.records._layout import parse_form, read_tensors, reading
+from firstlight.records._layout import filled, parse_header, read_tensors, reading
 from firstlight.records._shorten import shorten
 from firstlight.rfm._classifier import RFMClassifier
 from firstlight.rfm._form import Header, Words, check, classes_of, encoding
@@ -19,6 +19,7 @@ from firstlight.rfm._solvers.kernels import KERNELS
 from firstlight.rfm._solvers.leaves import Leaves
 from firstlight.rfm._state import rows_of
 from firstlight.rfm._tables.table import Scaling
+from firstlight.rfm._upgrade import upgraded
 
 _KEY = "firstlight.rfm"
 _SCHEMA = 3
@@ -95,7 +96,7 @@ def _spelled(classes: np.ndarray) -> list[Any]:
 
 
 def load(path: str | os.PathLike[str]) -> RFMClassifier | RFMRegressor:
-    """Read an estimator that `save` wrote; its predictions are identical.
+    """Read an estimator that `save` of this version or of version 0.1 wrote; its predictions are identical.
 
     >>> import tempfile
     >>> X = np.random.default_rng(0).standard_normal((30, 2))
@@ -107,7 +108,8 @@ def load(path: str | os.PathLike[str]) -> RFMClassifier | RFMRegressor:
     """
     with reading(path, "an RFM estimator file", "give a file that `save` wrote, or fit the estimator again"):
         metadata, arrays = read_tensors(path)
-        head = parse_form(Header, metadata.get(_KEY), _KEY)
+        value, arrays = upgraded(parse_header(metadata.get(_KEY), _KEY), arrays)
+        head = filled(Header, value)
         check(head, arrays)
         return _restored(head, arrays)
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float
 
-from firstlight.rfm._machine import Iterate, Ridge, Rule, Solver, iterate
+from firstlight.rfm._machine import Iterate, Ridge, Rule, iterate
 from firstlight.rfm._many import LEARN_ROWS, Many, fit_many
 from firstlight.rfm._selection import (
     FINALISTS,
@@ -33,7 +33,7 @@ from firstlight.rfm._solvers.threads import threads
 from firstlight.rfm._trial import Trial, agop_is_cheap
 from firstlight.rfm._views import Name, View, view, views
 
-SELECTION_ROWS = 1500
+SELECTION_ROWS = 1400
 """Number of rows that choose update, kernel, ridge and iteration in larger tables; the final fit uses all rows."""
 
 HELD_ROWS = 2000
@@ -60,7 +60,7 @@ class Settings:
     `ridge` None means the ridge of least error. `kernels` replace the first kernel in the last machine if they have a
     smaller error. `follows` tells whether the bandwidths are multiples of the median distance between rows, so that
     they change with the columns used. `splits` are pairs of training and held-out rows that replace the folds of
-    `early_stopping="folds"`.
+    `early_stopping="folds"`. A chosen machine of at most `residual_rows` rows gets leave-one-out predictions.
     """
 
     rules: tuple[Rule, ...]
@@ -78,6 +78,7 @@ class Settings:
     follows: bool = False
     verbose: bool | Literal["auto"] = False
     splits: tuple[tuple[np.ndarray, np.ndarray], ...] | None = None
+    residual_rows: int = 0
 
     @property
     def decided(self) -> bool:
@@ -259,10 +260,11 @@ def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, quali
     seen = view(plan.columns, Z, Y, weights)
     kernels = _seen_kernels(seen, (kernel, *settings.kernels[1:]), (Z, Y, weights), settings)
     solver = ExactSolver(seen.apply(Z), Y, weights, kernels[0])
-    loo = quality is not None and settings.loo
+    loo = len(Z) <= settings.residual_rows if quality is None else settings.loo
 
-    def solve(solver: Solver, iteration: int, last: bool) -> KernelSolution:
-        return solver.solve(plan.ridges[iteration], loo=loo and last)
+    def solve(solver: Any, iteration: int, last: bool) -> KernelSolution:
+        # Before the last machine only the history of a given plan shows conditions, and they cost several solves.
+        return solver.solve(plan.ridges[iteration], loo=loo and last, condition=last or quality is not None)
 
     # A chosen plan runs to its end; without a choice, `tol` may stop it.
     tol = settings.tol if settings.decided else 0.0
@@ -296,7 +298,7 @@ def _follow_many(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, 
     small: list[Fitted] = []
 
     def learned(rows: np.ndarray) -> Many:
-        within = replace(settings, exact_rows=len(rows))
+        within = replace(settings, exact_rows=len(rows), residual_rows=0)
         small.append(_follow(plan, Z[rows], Y[rows], weights[rows], kernel, within, quality))
         return Many(small[-1].machine, small[-1].centres, None, small[-1].kernel)
 

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from firstlight.rfm._documentation import documented
 from firstlight.rfm._estimator import BaseRFM
-from firstlight.rfm._intervals import Residuals
+from firstlight.rfm._intervals import LEFT_OUT_ROWS, Residuals
 from firstlight.rfm._solvers.solution import mean_squares
 from firstlight.rfm._tables.table import Scaling
 
@@ -17,8 +17,8 @@ from firstlight.rfm._tables.table import Scaling
 class RFMRegressor(RegressorMixin, BaseRFM):
     """Kernel regressor that learns which directions of the input matter (recursive feature machine).
 
-    The defaults need no tuning: columns are standardised, the bandwidth is the median distance, exact leave-one-out
-    chooses the ridge, and held-out rows choose the update of the metric M and the number of updates.
+    The defaults need no tuning: columns are standardised, and held-out rows choose the update of the metric M, the
+    number of updates, the kernel, its bandwidth and the ridge.
 
     {parameters}
 
@@ -52,7 +52,7 @@ class RFMRegressor(RegressorMixin, BaseRFM):
         self._one_dimensional = np.ndim(y) == 1
         Y = self._targets.apply(Y)
         self._variance = mean_squares(np.zeros_like(Y), Y, weights)
-        fitted, place = self._fit(X, Y, weights, loo=False, groups=groups)
+        fitted, place = self._fit(X, Y, weights, loo=False, groups=groups, residual_rows=LEFT_OUT_ROWS)
         self._residuals = Residuals.of(fitted, self.kernel_, Y, weights, place)
         return self
 

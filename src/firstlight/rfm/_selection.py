@@ -101,7 +101,7 @@ def alignment(iterate: Iterate) -> float:
 
 
 def race(
-    lane: Callable[[Lane | None, Rule | None], Lane],
+    lane: Callable[[Lane | None, Rule | None, float | None], Lane],
     rules: Sequence[Rule],
     iterations: int,
     grade: Grade,
@@ -117,7 +117,7 @@ def race(
 
     **Arguments:**
 
-    - `lane`: returns a lane for a rule; given another lane, the new one may share its solver.
+    - `lane`: returns a lane for a rule; it may share the solver of another and begin at a ridge.
     - `rules`: the updates to try.
     - `iterations`: maximal number of updates of M.
     - `grade`: turns predictions for held-out rows into a score and an error.
@@ -128,7 +128,7 @@ def race(
     - `n_jobs`: number of rules that run in parallel.
     - `trace`: see `iterate`.
     """
-    own = lane(None, None)
+    own = lane(None, None, None)
     shared = agop or any(rule.update == "nfa" for rule in rules)
     plain = Rule("nfa", centred=any(rule.centred for rule in rules))
     zeroth = next(iterate(own.solver, plain, 1 if rules and iterations else 0, own.ridge, agop=shared))
@@ -136,9 +136,10 @@ def race(
     if not rules or not iterations:
         return [[first]]
     parallel = len(rules) > 1 and n_jobs not in (None, 1)
+    lanes = [lane(None if parallel else own, rule, first.ridge) for rule in rules]
     runners = [
-        _Runner(rule, first, lane(None if parallel else own, rule), iterations, grade, patience, agop, tol, trace)
-        for rule in rules
+        _Runner(rule, first, own_lane, iterations, grade, patience, agop, tol, trace)
+        for rule, own_lane in zip(rules, lanes, strict=True)
     ]
     live = runners
     for iteration in range(1, iterations + 1):

@@ -9,10 +9,11 @@ import numpy as np
 from firstlight.rfm._machine import Iterate, Ridge, Rule, Solver, fixed
 from firstlight.rfm._selection import Grade, Judged, Lane, Step, race
 from firstlight.rfm._solvers.exact import ExactSolver
+from firstlight.rfm._solvers.held_out import HeldOut, best_held_out_ridge
 from firstlight.rfm._solvers.kernels import Kernel
 from firstlight.rfm._solvers.leave_one_out import best_ridge
 from firstlight.rfm._solvers.pairs import values
-from firstlight.rfm._solvers.solution import KernelSolution, NotPositiveDefinite, mean_squares
+from firstlight.rfm._solvers.solution import KernelSolution, NotPositiveDefinite
 from firstlight.rfm._solvers.threads import threads
 from firstlight.rfm._views import Name
 
@@ -67,8 +68,9 @@ class Trial:
         """Return the step with each of the other kernels in place of the first, at the same M."""
         if len(self.kernels) == 1:
             return []
-        lane, steps = self._lane(None, step.rule), []
+        lane, steps = None, []
         for choice, kernel in enumerate(self.kernels[1:], 1):
+            lane = self._lane(lane, step.rule, step.ridge if type(kernel) is type(step.kernel) else None)
             lane.solver.kernel = kernel
             with threads(*lane.solver.X.shape):
                 lane.solver.load(step.iterate.M)
@@ -89,24 +91,24 @@ class Trial:
             )
         return steps
 
-    def _lane(self, other: Lane | None, rule: Rule | None) -> Lane:
+    def _lane(self, other: Lane | None, rule: Rule | None, start: float | None = None) -> Lane:
+        """Return a lane for a rule; `start` is the ridge of a similar machine."""
         solver: Solver = ExactSolver(*self.train, self.kernels[0]) if other is None else other.solver
         if not len(self.held[0]):
             return Lane(solver, self._left_out_ridge(), _left_out)
         # Held-out predictions of the last solution: the choice of the ridge has computed them already.
-        last: dict[str, Any] = {}
+        last: dict[str, Any] = {"ridge": start}
 
         def solve(solver: Any, iteration: int, final: bool) -> KernelSolution:
-            rows, Y, weights = self.held
-            pairs = values(solver.kernel, rows.astype(solver.X.dtype, copy=False), solver.C, solver.M)
+            rows = self.held[0].astype(solver.X.dtype, copy=False)
+            held = HeldOut(values(solver.kernel, rows, solver.C, solver.M), *self.held[1:])
             place = rule if iteration else None, iteration, self.kernels.index(solver.kernel)
             ridge = self.known.get(place, self.ridge)
             if ridge is not None:
                 solution = _solved(solver, ridge)
             else:
-                error = lambda solution: mean_squares(pairs @ solution.beta, Y, weights)  # noqa: E731
-                solution = best_ridge(solver, last.get("ridge"), error)
-            last.update(ridge=solution.ridge, predicted=pairs @ solution.beta)
+                solution = best_held_out_ridge(solver, held, last.get("ridge"))
+            last.update(ridge=solution.ridge, predicted=held.predict(solution))
             return solution
 
         return Lane(solver, Ridge(solve), lambda solver, machine: (last["predicted"], *self.held[1:]))

@@ -14,6 +14,9 @@ MOST_LEVELS = 200
 PERIODS = {"year": 365.2425, "week": 7.0, "day": 1.0}
 """Cycles of dates, in days."""
 
+WAVES = 2
+"""Waves for each period; the second one goes round twice as fast."""
+
 Weights = Float[np.ndarray, " n"]
 
 
@@ -77,8 +80,9 @@ class Category:
     shares: tuple[float, ...]
 
     @classmethod
-    def of(cls, codes: np.ndarray, names: list[str], weights: Weights, most: int = MOST_LEVELS) -> "Category":
+    def of(cls, codes: np.ndarray, names: list[str], weights: Weights, most: int | None = None) -> "Category":
         """Return the encoder for cells with these codes; −1 is a gap."""
+        most = MOST_LEVELS if most is None else most
         masses = np.bincount(codes[codes >= 0], weights[codes >= 0], minlength=len(names))
         total = float(weights.sum())
         seen = sorted((i for i in range(len(names)) if masses[i] > 0), key=lambda i: (-masses[i], names[i]))
@@ -150,7 +154,8 @@ class Date:
     @property
     def suffixes(self) -> tuple[str, ...]:
         """What to append to the column's name for each encoded column."""
-        waves = [f" {wave} {cycle}" for cycle in self.cycles for wave in ("sin", "cos", "sin 2", "cos 2")]
+        turns = ["", *(f"{k} " for k in range(2, WAVES + 1))]
+        waves = [f" {wave} {k}{cycle}" for cycle in self.cycles for k in turns for wave in ("sin", "cos")]
         return ("", *waves, *([" is missing"] * self.gaps))
 
     def read(self, column: Any) -> Float[np.ndarray, "n k"]:
@@ -163,7 +168,7 @@ class Date:
         parts = [np.where(missing, self.fill, values)]
         for cycle in self.cycles:
             angle = np.where(missing, 0.0, 2 * np.pi * values / PERIODS[cycle])
-            for turns in (1, 2):
+            for turns in range(1, WAVES + 1):
                 parts += [np.where(missing, 0.0, wave(turns * angle)) for wave in (np.sin, np.cos)]
         return np.stack([*parts, missing] if self.gaps else parts, axis=1)
 

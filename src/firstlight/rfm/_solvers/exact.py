@@ -110,6 +110,11 @@ class ExactSolver:
             size = float(1 / reciprocal[0]) if reciprocal[0] > 0 else float("inf")
         return KernelSolution(alpha, alpha, float(ridge), predictions, size)
 
+    def ridge_derivative(self, solution: KernelSolution) -> Float[np.ndarray, "n c"]:
+        r"""Return dα/d log(ridge) = −ridge·(K + ridge·diag(1/w))⁻¹(α/w), from the factor of the last `solve`."""
+        scaled = solution.alpha * (-solution.ridge / self.weights)[:, None]
+        return lapack.solve(self._square.T, scaled)
+
     def matrices(self, solution: KernelSolution, *, agop: bool = True, centred: bool = False) -> FeatureMatrices:
         """Return FACT and AGOP of a solution for the metric loaded last; K is overwritten."""
         D, alpha, radial = self._slopes(), solution.alpha, self.kernel.radial

@@ -1,7 +1,6 @@
-"""Choice of the ridge by leave-one-out or held-out rows: from an eigendecomposition, or by a descent over factors."""
+"""Choice of the ridge by leave-one-out: from one eigendecomposition, or by a descent over Cholesky factors."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Float
@@ -42,26 +41,19 @@ def loo_errors(
     return np.einsum("rci,rci,i->r", residuals, residuals, weights) / weights.sum()
 
 
-def best_ridge(
-    solver: ExactSolver, start: float | None = None, error: Callable[[KernelSolution], float] | None = None
-) -> KernelSolution:
-    """Return the solution at the ridge of least error, by default with its leave-one-out predictions.
+def best_ridge(solver: ExactSolver, start: float | None = None) -> KernelSolution:
+    """Return the solution at the ridge of least leave-one-out error, with its leave-one-out predictions.
 
-    **Arguments:**
-
-    - `solver`: exact solver with a loaded metric.
-    - `start`: the first ridge to try, such as the best ridge of the previous metric.
-    - `error`: the error of a solution on held-out rows; by default the leave-one-out error, which costs an inverse.
-      The condition number is then not computed; it is infinite if no smaller ridge has a factor in this precision.
+    `start` is the first ridge to try, such as the best ridge of the previous metric.
     """
     ridges = [solver.size * rung for rung in RUNGS]
-    if error is None and len(solver.X) <= EIGEN_ROWS:
+    if len(solver.X) <= EIGEN_ROWS:
         errors = loo_errors(
             solver.kernel_matrix(), solver.Y.astype(np.float64), solver.weights.astype(np.float64), ridges
         )
         return _first_that_solves(solver, ridges, canonical.argmin(errors))
     position = 4 if start is None else int(np.argmin(np.abs(np.log(np.array(ridges) / start))))
-    return _descend(solver, ridges, position, error)
+    return _descend(solver, ridges, position)
 
 
 def _first_that_solves(solver: ExactSolver, ridges: Sequence[float], position: int) -> KernelSolution:
@@ -73,25 +65,17 @@ def _first_that_solves(solver: ExactSolver, ridges: Sequence[float], position: i
     return solver.solve(ridges[-1], loo=True)
 
 
-def _descend(
-    solver: ExactSolver,
-    ridges: Sequence[float],
-    position: int,
-    judge: Callable[[KernelSolution], float] | None = None,
-) -> KernelSolution:
+def _descend(solver: ExactSolver, ridges: Sequence[float], position: int) -> KernelSolution:
     """Move down or up the ridges from `position` while the error falls; in practice it has one minimum."""
     tried: dict[int, tuple[float, KernelSolution | None]] = {}
-    loo = judge is None
-    how: dict[str, bool] = {"loo": True} if loo else {"condition": False}
 
     def error(rung: int) -> float:
         if not 0 <= rung < len(ridges):
             return np.inf
         if rung not in tried:
             try:
-                solution = solver.solve(ridges[rung], **how)
-                size = mean_squares(solution.loo, solver.Y, solver.weights) if judge is None else judge(solution)  # type: ignore[arg-type]
-                tried[rung] = size if np.isfinite(size) else np.inf, solution
+                solution = solver.solve(ridges[rung], loo=True)
+                tried[rung] = mean_squares(solution.loo, solver.Y, solver.weights), solution  # type: ignore[arg-type]
             except NotPositiveDefinite:
                 tried[rung] = np.inf, None
         return tried[rung][0]
@@ -100,8 +84,4 @@ def _descend(
         while error(position + step) < error(position) or (error(position) == np.inf and position < len(ridges) - 1):
             position += step if error(position) < np.inf else 1
     best = tried[position][1]
-    if best is None:
-        return solver.solve(ridges[position], loo=loo)
-    # The next smaller ridge has no factor in this precision: it limited the choice.
-    limited = not loo and position - 1 in tried and tried[position - 1][1] is None
-    return replace(best, condition=float("inf")) if limited else best
+    return solver.solve(ridges[position], loo=True) if best is None else best
