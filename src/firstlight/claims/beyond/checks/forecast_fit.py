@@ -65,8 +65,8 @@ def _outcomes(path: Path) -> dict[int, dict[str, float | None]]:
 
 
 def fit() -> dict[str, Any]:
-    """Fit all models on the outcomes of the list "fit" and the paper's own runs; return what is stored."""
-    measured, settings = outcomes("fit"), load("fit")
+    """Fit all models on the outcomes of the list "first" and the paper's own runs; return what is stored."""
+    measured, settings = outcomes("first"), load("first")
     runs = [(settings[place], outcome) for place, outcome in measured.items()]
     runs += list(zip(PAPER, PAPER_OUTCOMES, strict=True))
     values = [inputs(situation(setting)) for setting, _ in runs]
@@ -159,8 +159,8 @@ def first_moment(columns: Mapping[str, np.ndarray]) -> int:
 
 
 def fit_running(curves: Mapping[int, Mapping[str, np.ndarray]]) -> dict[str, Any]:
-    """Fit the forecasts during training on the curves of the list "fit", by position."""
-    settings, rows, left, good = load("fit"), [], [], []
+    """Fit the forecasts during training on the curves of the list "first", by position."""
+    settings, rows, left, good = load("first"), [], [], []
     for place, columns in curves.items():
         setting = settings[place]
         prior = predict(setting.spec(lens=False))

@@ -36,20 +36,20 @@ def curves_of(setting: Setting) -> tuple[Mapping[int, Curves], int]:
     The quick scale reads the recorded curves, and trains a few runs again to compare their outcome; the paper scale
     trains all of them, and resumes from its working directory.
     """
-    settings = load("judged")
+    settings = load("second")
     if setting.scale != "quick":
-        outcomes = train(setting, "forecast-judged", [s.spec(lens=False) for s in settings])
+        outcomes = train(setting, "forecast-second", [s.spec(lens=False) for s in settings])
         return {place: columns_of_table(outcome.record.table) for place, outcome in enumerate(outcomes)}, REPEATED
-    recorded = read_curves("judged")
+    recorded = read_curves("second")
     return recorded, _again(tuple(recorded))
 
 
 @lru_cache(maxsize=1)
 def _again(places: tuple[int, ...]) -> int:
     """Train the cheapest runs again and count those whose outcome is the recorded one; once for all three claims."""
-    settings, recorded = load("judged"), read_curves("judged")
+    settings, recorded = load("second"), read_curves("second")
     cheapest = sorted(places, key=lambda i: settings[i].n * settings[i].width * settings[i].steps)[:REPEATED]
-    outcomes = train(Setting("quick"), "forecast-judged", [settings[i].spec(lens=False) for i in cheapest])
+    outcomes = train(Setting("quick"), "forecast-second", [settings[i].spec(lens=False) for i in cheapest])
     pairs = [(columns_of_table(o.record.table), recorded[i]) for o, i in zip(outcomes, cheapest, strict=True)]
     return sum((_generalised(new) is None) == (_generalised(old) is None) for new, old in pairs)
 
@@ -67,7 +67,7 @@ def _predicted(setting: ForecastSetting) -> li2.Forecast:
 
 def _rows(curves: Mapping[int, Curves]) -> list[dict[str, Any]]:
     """Return forecast and outcome of every run."""
-    settings, rows = load("judged"), []
+    settings, rows = load("second"), []
     for place, columns in curves.items():
         forecast, when = _predicted(settings[place]), _generalised(columns)
         rows.append(
@@ -195,7 +195,7 @@ def _judge_epochs(data: Mapping[str, Any]) -> list[Criterion]:
 def _measure_running(setting: Setting) -> Measurement:
     """Forecast every run at ten of its rows, from the rows before."""
     curves, again = curves_of(setting)
-    settings, runs = load("judged"), []
+    settings, runs = load("second"), []
     for place, columns in curves.items():
         runs.append({"place": place, "group": settings[place].group, **_watch(settings[place], columns)})
     used = _used(runs, setting.scale) | {"moments": "ten rows from half of the training set learned to the end"}
