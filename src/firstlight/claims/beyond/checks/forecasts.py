@@ -9,12 +9,12 @@ import numpy as np
 from firstlight.claims._check import Check, Measurement, Setting
 from firstlight.claims._criteria import at_least, at_most, equals, within
 from firstlight.claims.beyond.checks.forecast_curves import read_curves
-from firstlight.claims.beyond.checks.forecast_fit import first_moment, moments
+from firstlight.claims.beyond.checks.forecast_rows import first_moment, moments
 from firstlight.claims.beyond.checks.forecast_settings import NEAR, ForecastSetting, load
 from firstlight.claims.li2.checks.training import train
 from firstlight.records import LEARNED, Criterion, figure
 from firstlight.theories import li2
-from firstlight.theories.li2._running import ALARM, columns_of_table, moment, remaining, truncated
+from firstlight.theories.li2._running import ALARM, columns_of_table, moment, remaining
 
 Curves = Mapping[str, np.ndarray]
 
@@ -210,12 +210,12 @@ def _watch(setting: ForecastSetting, columns: Curves) -> dict[str, Any]:
     covered, factors, alarm = [], [], None
     for row in moments(len(columns["step"]), first_moment(columns), end - 1):
         values, t = moment(columns, prior, setting.rate, row), max(float(columns["step"][row]), 0.5)
-        p, mean, deviation = remaining(values, True)
-        low, middle, high = (t * np.exp(truncated(mean, deviation, q)) for q in (0.1, 0.5, 0.9))
+        left = remaining(values, True)
+        low, middle, high = (t * np.exp(log_time) for log_time in (left.low, left.median, left.high))
         if when is not None:
             covered.append(float(low <= when <= high))
             factors.append(float(abs(np.log(when / middle)) <= np.log(FACTOR)))
-        if alarm is None and p < ALARM and values["memorised"]:
+        if alarm is None and left.chance < ALARM and values["memorised"]:
             alarm = t
     mean_of = lambda values: float(np.mean(values)) if values else None  # noqa: E731
     return {"generalised": when is not None, "covered": mean_of(covered), "close": mean_of(factors), "alarm": alarm}
