@@ -65,8 +65,9 @@ def _learned(columns: Mapping[str, np.ndarray], name: str) -> int | str:
 
 def fit_constants() -> None:
     """Fit all constants on the first two lists, with intervals from groups that were left out."""
-    before = left_out()
-    constants = fit(fitted_runs(), widening(before)) | {"running": fit_running(recorded_moments(before))}
+    known = fitted_runs()
+    before = left_out(known)
+    constants = fit(known, widening(before)) | {"running": fit_running(recorded_moments(before))}
     write_atomically(CONSTANTS, (json.dumps(constants) + "\n").encode())
     print(f"wrote {CONSTANTS.name}: {constants['runs']} runs, epochs widened by {constants['epochs']['widen']}")
 

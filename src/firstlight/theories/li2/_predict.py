@@ -232,7 +232,7 @@ def _log_epochs(s: Situation, outside: Mapping[str, float]) -> tuple[float, floa
     """Return mean and standard deviation of ln(epochs × rate) of runs that generalise."""
     process = processes()["epochs"]
     mean, deviation = process(inputs(s))
-    own = process.widen * sqrt(deviation**2 + process.spread**2)
+    own = process.widen[s.decoupled is not None] * sqrt(deviation**2 + process.spread**2)
     return mean, sqrt(own**2 + (0.3 * _extra(outside)) ** 2)
 
 

@@ -52,7 +52,7 @@ class Process:
     - `points`: (N, p) the scaled inputs of the runs.
     - `targets`: (N,) their outcomes (0 or 1), or logarithms of times.
     - `mode`: (N,) for outcomes, the logits at the maximum of the posterior (Laplace's approximation); else empty.
-    - `widen`: factor of the standard deviation, from runs on groups that were left out of the fit.
+    - `widen`: factors of the standard deviation for Adam and for AdamW, from groups that were left out of the fit.
     """
 
     names: tuple[str, ...]
@@ -61,8 +61,8 @@ class Process:
     kernel: Kernel
     points: Float[np.ndarray, "N p"]
     targets: Float[np.ndarray, " N"]
-    mode: Float[np.ndarray, " N"]
-    widen: float = 1.0
+    mode: Float[np.ndarray, " outcomes"]
+    widen: tuple[float, float] = (1.0, 1.0)
 
     @property
     def spread(self) -> float:
@@ -107,7 +107,8 @@ class Process:
     def read(cls, stored: Mapping[str, Any]) -> "Process":
         """Build a process from its stored numbers."""
         arrays = {name: np.array(stored[name], float) for name in ("centre", "scale", "points", "targets", "mode")}
-        return cls(tuple(stored["names"]), kernel=Kernel(**stored["kernel"]), widen=float(stored["widen"]), **arrays)
+        adam, adamw = stored["widen"]
+        return cls(tuple(stored["names"]), kernel=Kernel(**stored["kernel"]), widen=(adam, adamw), **arrays)
 
 
 def laplace_mode(K: Float[np.ndarray, "N N"], y: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:

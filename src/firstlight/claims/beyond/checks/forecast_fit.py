@@ -65,7 +65,8 @@ def situation(setting: ForecastSetting) -> Situation:
 
 
 @lru_cache(maxsize=1024)
-def _inputs(setting: ForecastSetting) -> dict[str, float]:
+def inputs_of(setting: ForecastSetting) -> dict[str, float]:
+    """Return the inputs of a setting's forecast."""
     return inputs(situation(setting))
 
 
@@ -118,15 +119,15 @@ def fitted_runs() -> list[Run]:
     return runs + list(zip(PAPER, PAPER_OUTCOMES, strict=True))
 
 
-def fit(runs: Sequence[Run], widen: float = 1.0) -> dict[str, Any]:
+def fit(runs: Sequence[Run], widen: Sequence[float] = (1.0, 1.0)) -> dict[str, Any]:
     """Fit the forecasts before training; return what is stored.
 
     **Arguments:**
 
     - `runs`: settings with their outcomes.
-    - `widen`: factor of the deviation of the epochs, from `left_out`.
+    - `widen`: factors of the deviation of the epochs for Adam and AdamW, from `widening`.
     """
-    values = [_inputs(setting) for setting, _ in runs]
+    values = [inputs_of(setting) for setting, _ in runs]
     generalised = np.array([outcome.get("generalised") is not None for _, outcome in runs], float)
     times = [_time(setting, outcome.get("generalised")) for setting, outcome in runs]
     timed = [i for i, time in enumerate(times) if time is not None and _driven(values[i])]
@@ -135,7 +136,7 @@ def fit(runs: Sequence[Run], widen: float = 1.0) -> dict[str, Any]:
     log_times = np.log([times[i] for i in timed])  # type: ignore[arg-type]
     return {
         "runs": len(runs),
-        "outcome": _process("outcome", values, OUTCOME, generalised, 1.0),
+        "outcome": _process("outcome", values, OUTCOME, generalised, (1.0, 1.0)),
         "epochs": _process("epochs", [values[i] for i in timed], EPOCHS, log_times, widen),
         "memorising": gaussian(
             [values[i] for i in known],
@@ -151,7 +152,7 @@ def _process(
     values: Sequence[Mapping[str, float]],
     names: Sequence[str],
     y: np.ndarray,
-    widen: float,
+    widen: Sequence[float],
 ) -> dict[str, Any]:
     """Return a process as it is stored: numbers rounded to five digits before its mode is found."""
     X = np.array([[row[column] for column in names] for row in values])
@@ -168,7 +169,7 @@ def _process(
         "points": points.tolist(),
         "targets": targets.tolist(),
         "mode": _rounded(mode),
-        "widen": widen,
+        "widen": list(widen),
     }
 
 
@@ -176,18 +177,18 @@ def _rounded(values: Iterable[float]) -> list[float]:
     return [float(f"{x:.5g}") for x in values]
 
 
-def left_out() -> list[LeftOut]:
+def left_out(runs: Sequence[Run]) -> list[LeftOut]:
     """Forecast every fitted run by constants from the runs on other groups.
 
-    The paper's own runs help to fit, and are not forecast.
+    The last runs, the paper's own, help to fit and are not forecast.
     """
-    runs, rows = fitted_runs(), []
+    rows = []
     for group in sorted({setting.group for setting, _ in runs[: -len(PAPER)]}):
         stored = fit([run for run in runs if run[0].group != group])
         outcome, epochs = Process.read(stored["outcome"]), Process.read(stored["epochs"])
         for place, (setting, measured) in enumerate(runs[: -len(PAPER)]):
             if setting.group == group:
-                values = _inputs(setting)
+                values = inputs_of(setting)
                 z, doubt = outcome(values)
                 mean, deviation = epochs(values)
                 rows.append(
@@ -205,12 +206,16 @@ def left_out() -> list[LeftOut]:
     return sorted(rows, key=lambda row: row.place)
 
 
-def widening(rows: Sequence[LeftOut]) -> float:
-    """Return the factor of the deviation with which 80 % of the intervals cover, over runs on groups left out."""
+def widening(rows: Sequence[LeftOut]) -> list[float]:
+    """Return the factors, for Adam and AdamW, with which 80 % of the intervals cover, on groups that were left out."""
     timed = [row for row in rows if row.time is not None and row.driven and row.chance >= 0.5]
-    scores = [abs(np.log(row.time) - row.log_time) / row.deviation for row in timed]  # type: ignore[arg-type]
-    level = min(0.8 * (1 + 1 / len(scores)), 1.0)
-    return float(f"{np.quantile(scores, level) / 1.2816:.4g}")
+    factors = []
+    for name in ("adam", "adamw"):
+        chosen = [row for row in timed if row.setting.optimizer == name]
+        scores = [abs(np.log(row.time) - row.log_time) / row.deviation for row in chosen]  # type: ignore[arg-type]
+        level = min(0.8 * (1 + 1 / len(scores)), 1.0)
+        factors.append(float(f"{np.quantile(scores, level) / 1.2816:.4g}"))
+    return factors
 
 
 def _driven(values: Mapping[str, float]) -> bool:
