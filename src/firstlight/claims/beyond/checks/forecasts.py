@@ -69,7 +69,7 @@ def _predicted(setting: ForecastSetting) -> li2.Forecast:
     return li2.predict(setting.spec(lens=False))
 
 
-def _rows(curves: Mapping[int, Curves]) -> list[dict[str, Any]]:
+def judged_rows(curves: Mapping[int, Curves]) -> list[dict[str, Any]]:
     """Return forecast and outcome of every run."""
     settings, rows = load(JUDGED), []
     for place, columns in curves.items():
@@ -83,6 +83,7 @@ def _rows(curves: Mapping[int, Curves]) -> list[dict[str, Any]]:
                 "why": forecast.why,
                 "generalised": when is not None,
                 "epoch": when,
+                "accuracy": float(columns["test_accuracy"][-1]),
                 "forecast": [forecast.generalises.low, forecast.generalises.median, forecast.generalises.high],
             }
         )
@@ -102,7 +103,7 @@ def _used(rows: list[dict[str, Any]], scale: str) -> dict[str, Any]:
 def _measure_outcomes(setting: Setting) -> Measurement:
     """Compare the chance of every run with its outcome."""
     curves, again = curves_of(setting)
-    rows = _rows(curves)
+    rows = judged_rows(curves)
     data = {
         "rows": [_short(row, ("place", "group", "chance", "margin", "generalised")) for row in rows],
         "again": again,
@@ -190,14 +191,14 @@ def _preconditions(data: Mapping[str, Any]) -> list[Criterion]:
 def _measure_epochs(setting: Setting) -> Measurement:
     """Compare the epochs of runs that were forecast to generalise, and did."""
     curves, again = curves_of(setting)
-    rows = _rows(curves)
+    rows = judged_rows(curves)
     timed = [row for row in rows if row["generalised"] and np.isfinite(row["forecast"][1])]
     data = {
         "rows": [_short(row, ("place", "group", "generalised", "epoch")) for row in rows],
         "timed": [{"place": r["place"], "epoch": r["epoch"], "forecast": np.round(r["forecast"], 1)} for r in timed],
         "again": again,
     }
-    return Measurement(data, _used(rows, setting.scale), figures=(_times(timed),))
+    return Measurement(data, _used(rows, setting.scale), figures=(times(rows),))
 
 
 def _judge_epochs(data: Mapping[str, Any]) -> list[Criterion]:
@@ -228,12 +229,12 @@ def _measure_running(setting: Setting) -> Measurement:
     curves, again = curves_of(setting)
     settings, runs = load(JUDGED), []
     for place, columns in curves.items():
-        runs.append({"place": place, "group": settings[place].group, **_watch(settings[place], columns)})
+        runs.append({"place": place, "group": settings[place].group, **watch(settings[place], columns)})
     used = _used(runs, setting.scale) | {"moments": "ten rows from half of the training set learned to the end"}
     return Measurement({"rows": runs, "again": again}, used, figures=(_alarms(runs),))
 
 
-def _watch(setting: ForecastSetting, columns: Curves) -> dict[str, Any]:
+def watch(setting: ForecastSetting, columns: Curves) -> dict[str, Any]:
     """Return the share of moments whose interval covers the epoch, the smallest chance, and whether it was an alarm."""
     prior, when = _predicted(setting), _generalised(columns)
     learned = np.flatnonzero(columns["test_accuracy"] >= LEARNED)
@@ -302,7 +303,9 @@ def reliability(rows: list[dict[str, Any]]) -> figure.FigureData:
     )
 
 
-def _times(timed: list[dict[str, Any]]) -> figure.FigureData:
+def times(rows: list[dict[str, Any]]) -> figure.FigureData:
+    """Return forecast and measured epochs of the runs that were forecast to generalise, and did."""
+    timed = [row for row in rows if row["generalised"] and np.isfinite(row["forecast"][1])]
     forecast = np.array([row["forecast"][1] for row in timed])
     epoch = np.array([row["epoch"] for row in timed])
     return figure.scatter(
