@@ -11,8 +11,9 @@ from firstlight.claims.beyond.checks.forecast_fit import LeftOut
 from firstlight.claims.beyond.checks.forecast_linear import gaussian, logistic
 from firstlight.claims.beyond.checks.forecast_settings import load
 from firstlight.records import LEARNED
+from firstlight.theories.li2 import Forecast
 from firstlight.theories.li2._calibration import HORIZON, Linear
-from firstlight.theories.li2._forecast import NEVER, Forecast, interval
+from firstlight.theories.li2._forecast import NEVER, interval
 from firstlight.theories.li2._running import BINS, CURVES, WITH_PRIOR, accuracy_bin, moment
 
 PENALTY = 1.0
@@ -52,7 +53,7 @@ def recorded_moments(before: Sequence[LeftOut]) -> list[Moment]:
     rows is then learned on runs that they had not seen.
     """
     settings, rows = load("second"), {row.setting: row for row in before}
-    found = []
+    sample = []
     for place, columns in read_curves("second").items():
         setting = settings[place]
         learned = np.flatnonzero(columns["test_accuracy"] >= LEARNED)
@@ -61,8 +62,8 @@ def recorded_moments(before: Sequence[LeftOut]) -> list[Moment]:
         for row in moments(len(columns["step"]), first_moment(columns), end - 1):
             time = columns["step"][learned[0]] / max(columns["step"][row], 0.5) if len(learned) else None
             left = None if time is None else float(np.log(max(time, 1.0)))
-            found.append(Moment(setting.group, place, moment(columns, prior, setting.rate, row), left))
-    return found
+            sample.append(Moment(setting.group, place, moment(columns, prior, setting.rate, row), left))
+    return sample
 
 
 def _before(row: LeftOut) -> Forecast:
@@ -72,17 +73,17 @@ def _before(row: LeftOut) -> Forecast:
     return Forecast(row.setting.group, row.setting.n, 0, "grokking", row.chance, HORIZON / rate, generalises=when)
 
 
-def fit_running(found: Sequence[Moment]) -> dict[str, Any]:
+def fit_running(sample: Sequence[Moment]) -> dict[str, Any]:
     """Fit chance and remaining time during training, with and without a forecast before; return what is stored.
 
     The intervals are quantiles of the errors on groups that were left out.
     """
     result = {}
     for name, columns in (("with prior", WITH_PRIOR), ("curves", CURVES)):
-        timed = [row for row in found if row.left is not None]
-        y = np.array([float(row.left is not None) for row in found])
+        timed = [row for row in sample if row.left is not None]
+        y = np.array([float(row.left is not None) for row in sample])
         result[name] = {
-            "outcome": logistic([row.values for row in found], columns, y, PENALTY),
+            "outcome": logistic([row.values for row in sample], columns, y, PENALTY),
             "epochs": _remaining(timed, columns),
             "errors": _quantiles(errors_left_out(timed, columns)),
         }
