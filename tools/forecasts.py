@@ -23,7 +23,7 @@ from firstlight.claims.beyond.checks.forecast_curves import read_curves, write_c
 from firstlight.claims.beyond.checks.forecast_fit import fit, fitted_runs, left_out, widening
 from firstlight.claims.beyond.checks.forecast_rows import fit_running, recorded_moments
 from firstlight.claims.beyond.checks.forecast_settings import FOLDER, SEEDS, ForecastSetting, ListName, load
-from firstlight.records import LEARNED
+from firstlight.records import LEARNED, Store
 from firstlight.theories import li2
 from firstlight.theories.li2._running import columns_of_table
 
@@ -32,16 +32,25 @@ CONSTANTS = Path(li2.__file__).parent / "calibration.json"
 
 def train(name: ListName, store: Path) -> None:
     """Train what the store lacks, the cheapest settings first; then write curves and outcomes of all that finished."""
-    settings, start, curves = load(name), time.monotonic(), {}
+    settings, start = load(name), time.monotonic()
     places = sorted(range(0, len(settings), 2), key=lambda place: _cost(settings[place]))
     store.parent.mkdir(parents=True, exist_ok=True)
     for done, place in enumerate(places, 1):
         pair = [place, place + 1]
-        records = runs.run_many([settings[i].spec(lens=False) for i in pair], store=store, progress="off")
-        curves |= {i: columns_of_table(r.table) for i, r in zip(pair, records, strict=True) if r.status == "finished"}
+        runs.run_many([settings[i].spec(lens=False) for i in pair], store=store, progress="off")
         left = (time.monotonic() - start) / done * (len(places) - done)
         print(f"{done} of {len(places)} pairs, {settings[place].group}, at least {left / 60:.0f} min left", flush=True)
-    write(name, curves)
+    collect(name, store)
+
+
+def collect(name: ListName, store: Path) -> None:
+    """Write curves and outcomes of the pairs of runs that the store holds, without training any."""
+    with Store(store) as opened:
+        specs = {place: setting.spec(lens=False) for place, setting in enumerate(load(name))}
+        done = {place for place, spec in specs.items() if opened.run_status(spec) == "finished"}
+        both = [place for place in sorted(done) if place ^ 1 in done]
+        write(name, {place: columns_of_table(opened.get_run(specs[place]).table) for place in both})
+    print(f"wrote {len(both)} of {len(specs)} runs")
 
 
 def _cost(setting: ForecastSetting) -> float:
@@ -195,9 +204,10 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    training = commands.add_parser("train", help="train a list")
-    training.add_argument("list", choices=list(SEEDS))
-    training.add_argument("--store", type=Path, help="by default dist/forecast-LIST.sqlite")
+    for command, words in (("train", "train a list"), ("collect", "write the runs of a list that were trained")):
+        part = commands.add_parser(command, help=words)
+        part.add_argument("list", choices=list(SEEDS))
+        part.add_argument("--store", type=Path, help="by default dist/forecast-LIST.sqlite")
     commands.add_parser("fit", help="fit the constants")
     commands.add_parser("page", help="write the tables and pictures of docs/forecast.md")
     arguments = parser.parse_args()
@@ -206,7 +216,8 @@ def main() -> None:
     elif arguments.command == "page":
         page()
     else:
-        train(arguments.list, arguments.store or Path("dist") / f"forecast-{arguments.list}.sqlite")
+        action = train if arguments.command == "train" else collect
+        action(arguments.list, arguments.store or Path("dist") / f"forecast-{arguments.list}.sqlite")
 
 
 if __name__ == "__main__":
