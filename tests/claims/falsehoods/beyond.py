@@ -55,11 +55,17 @@ FALSEHOODS: dict[str, dict[str, Falsehood]] = {
         "one chance for all": put("rows", lambda rows: [r | {"chance": 0.5} for r in rows]),
         "a handful of runs": put("rows", lambda rows: rows[:20]),
         "curves that are not found again": put("again", 0),
+        "two seeds that never agree": put(
+            "rows", lambda rows: [r | {"generalised": r["place"] % 2 == 0, "margin": 1.0} for r in rows]
+        ),
     },
     "beyond.forecast-epochs": {
         "ten times too late": put("timed", lambda rows: [r | {"epoch": 10 * r["epoch"]} for r in rows]),
         "intervals that cover everything": put(
             "timed", lambda rows: [r | {"forecast": [0.0, r["forecast"][1], 1e9]} for r in rows]
+        ),
+        "two seeds that differ by a factor of ten": put(
+            "rows", lambda rows: [r | {"epoch": 1000.0 if r["place"] % 2 else 100.0} for r in rows]
         ),
         "curves that are not found again": put("again", 0),
     },

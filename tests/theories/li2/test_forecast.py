@@ -14,6 +14,7 @@ from firstlight.theories import li2
 from firstlight.theories.li2 import _own_boundary
 from firstlight.theories.li2._boundary import locate_boundary
 from firstlight.theories.li2._calibration import stored
+from firstlight.theories.li2._process import Process
 
 SPEC = RunSpec.model_validate(
     {
@@ -99,15 +100,35 @@ def test_a_shorter_horizon_is_less_likely():
     assert chances[0] < chances[1] < chances[2]
 
 
-def test_constants_are_those_of_the_first_list():
-    fitted, constants = forecast_fit.fit(), stored()
-    for name in ("outcome", "epochs", "memorising"):
-        np.testing.assert_allclose(fitted[name]["mean"], constants[name]["mean"], rtol=1e-3, atol=1e-3)
-    assert fitted["runs"] == constants["runs"] == 264
+def test_constants_are_those_of_the_first_two_lists():
+    constants = stored()
+    fitted = forecast_fit.fit(forecast_fit.fitted_runs(), constants["epochs"]["widen"])
+    assert fitted["runs"] == constants["runs"] == 522
+    np.testing.assert_allclose(fitted["memorising"]["mean"], constants["memorising"]["mean"], rtol=1e-3, atol=1e-3)
+    for name in ("outcome", "epochs"):
+        again, used = Process.read(fitted[name]), Process.read(constants[name])
+        assert again.kernel == used.kernel
+        # Five digits are stored.
+        np.testing.assert_allclose(again.points, used.points, rtol=1e-4, atol=1e-4)
+        np.testing.assert_allclose(again.mode, used.mode, rtol=1e-3, atol=1e-3)
+
+
+def test_no_group_is_forecast_from_its_own_runs_in_the_intervals():
+    runs = forecast_fit.fitted_runs()
+    chosen = [run for run in runs[:-4] if run[0].group in ("Z23", "D8", "S4", "Dic5", "Z31", "Q16")]
+    rows = forecast_fit.left_out([*chosen, *runs[-4:]])
+    alone = forecast_fit.fit([run for run in [*chosen, *runs[-4:]] if run[0].group != "D8"])
+    process = Process.read(alone["epochs"])
+    row = next(row for row in rows if row.setting.group == "D8")
+    assert process(forecast_fit.inputs_of(row.setting))[0] == pytest.approx(row.log_time, rel=1e-9)
+    for name, widen in zip(("adam", "adamw"), forecast_fit.widening(rows), strict=True):
+        timed = [r for r in rows if r.time and r.driven and r.chance >= 0.5 and r.setting.optimizer == name]
+        inside = [abs(np.log(r.time) - r.log_time) <= 1.2816 * widen * r.deviation * (1 + 1e-3) for r in timed]
+        assert 0.8 <= np.mean(inside) <= 0.8 + 2 / len(timed)
 
 
 def test_the_lists_are_those_that_the_seeds_draw():
-    for name in ("fit", "judged"):
+    for name in ("first", "second", "third"):
         assert forecast_settings.draw(name) == forecast_settings.load(name)
 
 

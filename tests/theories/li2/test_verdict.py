@@ -46,7 +46,7 @@ def test_the_time_of_generalising_is_held_against_the_interval_of_the_forecast()
 
 def test_rows_too_far_apart_decide_nothing():
     forecast = li2.predict("Z23", n=317, K=256, eta=317 * 1e-3 / 2, learning_rate=2e-3)
-    verdict = _verdict([0.1, 0.1, 1.0, 1.0], every=round(1.5 * forecast.epochs))
+    verdict = _verdict([0.1, 0.1, 1.0, 1.0], every=round(1.2 * forecast.epochs))
     assert verdict.agrees == "does not apply"
     assert "Record more often" in verdict.sentence
 
@@ -80,7 +80,7 @@ def test_a_weak_decay_may_generalise_very_late():
     assert late.agrees == "yes"
     assert "only at epoch 5000, very late as forecast" in late.sentence
     # A decay just below the limit is tested by the same time, not by the infinite time of no decay.
-    slight = {"optimizer": {"weight_decay": 1e-5}}
+    slight = {"optimizer": {"weight_decay": 3e-6}}
     assert _verdict([0.1] * 5, every=1000, **slight).agrees == "yes"
 
 

@@ -1,55 +1,43 @@
-"""Calibrated forecasts: linear models of outcome and epochs whose constants were fitted on one list of runs.
+"""Calibrated forecasts: Gaussian processes of outcome and epochs, fitted on two lists of runs.
 
-The inputs are numbers that theory gives before training. A Gaussian posterior of the coefficients widens the forecast
-where nothing was measured. `firstlight.claims` holds the list, its outcomes and the fit (`beyond.forecast-outcome`).
+The inputs are numbers that theory gives before training. The posterior widens the forecast where nothing was measured.
+`firstlight.claims` holds the lists, their outcomes and the fit (`beyond.forecast-outcome`).
 """
 
 import json
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from math import erf, exp, log, pi, sqrt
+from math import erf, exp, pi, sqrt
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from firstlight.theories.li2._process import Process
+
 HORIZON = 8.0
 """The outcome is whether a run generalises within this many units of time, epochs times the learning rate of Adam."""
 
-INPUTS = (
-    "one",
+EPOCHS = (
     "margin",
-    "order",
     "nodes",
-    "share",
+    "size",
+    "weakest",
+    "quaternionic",
     "relu",
     "silu",
     "decoupled",
-    "narrow",
-    "decay",
-    "own decay",
-    "idle",
-    "fitted",
+    "strength",
+    "room",
 )
-"""Inputs of the models, see `inputs`."""
+"""Inputs of the epochs to generalise, see `inputs`."""
 
-OUTCOME = (
-    "one",
-    "margin",
-    "order",
-    "nodes",
-    "relu",
-    "silu",
-    "decoupled",
-    "narrow",
-    "decay",
-    "own decay",
-    "idle",
-    "fitted",
-)
-EPOCHS = ("one", "margin", "order", "nodes", "share", "relu", "silu", "decoupled", "decay", "own decay")
+OUTCOME = (*EPOCHS, "share", "narrow", "idle", "fitted")
+"""Inputs of the outcome."""
+
 MEMORISING = ("one", "margin", "nodes", "share", "relu", "silu", "decoupled", "narrow", "decay")
+"""Inputs of the epochs to memorise."""
 
 MEASURED = {
     "order": (7, 57),
@@ -58,63 +46,6 @@ MEASURED = {
     "activation": ("quadratic", "relu", "silu"),
 }
 """The range of the fitted runs; a forecast outside of it says so."""
-
-
-@dataclass(frozen=True)
-class Situation:
-    """The numbers of a run that enter the forecast.
-
-    **Attributes:**
-
-    - `order`: M.
-    - `energy_pairs`: pairs at which half of the maxima of the residualised energy survive.
-    - `nodes`: number of hidden units that suffice.
-    - `n`, `width`: training pairs and hidden units.
-    - `activation`: name of σ.
-    - `eta`: η of a decay in the gradient, or None.
-    - `decoupled`: coefficient of a decoupled decay (AdamW), or None.
-    """
-
-    order: int
-    energy_pairs: float
-    nodes: int
-    n: float
-    width: int
-    activation: str
-    eta: float | None
-    decoupled: float | None
-
-
-def inputs(s: Situation) -> dict[str, float]:
-    """Return the inputs of the models: theory's numbers, as logarithms.
-
-    >>> values = inputs(Situation(23, 180.0, 88, 300, 256, "relu", 0.1, None))
-    >>> round(values["margin"], 3), values["relu"], values["narrow"]
-    (0.511, 1.0, 0.0)
-    """
-    decay = 0.0 if s.eta is None else _clipped(log(max(s.eta * s.width, 0.02) / 15))
-    own = 0.0 if s.decoupled is None else _clipped(log(max(s.decoupled, 0.002) / 0.6))
-    # Without decay, features grow only if V cannot fit the pairs: about 2.5 pairs per hidden unit.
-    idle = min(max(-decay / 5, -own / 3, 0.0), 1.0)
-    return {
-        "one": 1.0,
-        "margin": log(s.n / s.energy_pairs),
-        "order": 10.0 / s.order,
-        "nodes": log(s.nodes / s.order),
-        "share": log(s.n / s.order**2),
-        "relu": float(s.activation == "relu"),
-        "silu": float(s.activation == "silu"),
-        "decoupled": float(s.decoupled is not None),
-        "narrow": min(log(s.width / s.nodes), 0.0),
-        "decay": decay,
-        "own decay": own,
-        "idle": idle,
-        "fitted": idle * min(max(log(s.n / (2.5 * s.width)), -2.0), 2.0),
-    }
-
-
-def _clipped(x: float) -> float:
-    return min(max(x, -7.0), 7.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,10 +69,6 @@ class Linear:
         x = np.array([values[name] for name in self.names])
         return float(x @ self.mean), float(np.sqrt(max(x @ self.covariance @ x, 0.0)))
 
-    def slope(self, name: str) -> float:
-        """Return the coefficient of an input."""
-        return float(self.mean[self.names.index(name)])
-
     @classmethod
     def read(cls, stored: dict[str, Any]) -> "Linear":
         """Build a model from its stored numbers."""
@@ -150,9 +77,15 @@ class Linear:
 
 
 @lru_cache(maxsize=1)
-def models() -> dict[str, Linear]:
-    """Return the fitted models: "outcome" (logistic), "epochs" and "memorising" (logarithms of epochs times rate)."""
-    return {name: Linear.read(stored()[name]) for name in ("outcome", "epochs", "memorising")}
+def processes() -> dict[str, Process]:
+    """Return the fitted processes: "outcome" (logits) and "epochs" (logarithms of epochs times rate)."""
+    return {name: Process.read(stored()[name]) for name in ("outcome", "epochs")}
+
+
+@lru_cache(maxsize=1)
+def memorising() -> Linear:
+    """Return the fitted model of the logarithm of the epochs to memorise, times the rate."""
+    return Linear.read(stored()["memorising"])
 
 
 @lru_cache(maxsize=1)
@@ -163,16 +96,24 @@ def stored() -> dict[str, Any]:
 
 
 def chance(values: dict[str, float], extra: float = 0.0) -> float:
-    """Return the probability of generalising within `HORIZON`, averaged over the posterior of the coefficients.
+    """Return the probability of generalising within `HORIZON`, averaged over the posterior.
 
     **Arguments:**
 
     - `values`: the inputs.
     - `extra`: further standard deviation of the logit, for settings that were not measured.
     """
-    z, deviation = models()["outcome"](values)
-    # MacKay's approximation of the mean of a logistic function under a Gaussian.
-    return 1 / (1 + exp(-_clamped(z / sqrt(1 + pi / 8 * (deviation**2 + extra**2)))))
+    z, deviation = processes()["outcome"](values)
+    return mean_logistic(z, sqrt(deviation**2 + extra**2))
+
+
+def mean_logistic(mean: float, deviation: float) -> float:
+    """Return the mean of 1/(1 + e⁻ᶻ) for a Gaussian z, by MacKay's approximation.
+
+    >>> mean_logistic(0.0, 3.0)
+    0.5
+    """
+    return 1 / (1 + exp(-_clamped(mean / sqrt(1 + pi / 8 * deviation**2))))
 
 
 def _clamped(z: float) -> float:

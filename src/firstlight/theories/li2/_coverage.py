@@ -6,11 +6,10 @@ from firstlight import flow, groups
 from firstlight.models import activation as named_activation
 from firstlight.records import GroupTask, RunSpec, TwoLayerModel
 from firstlight.tasks import train_count
-from firstlight.theories.li2._calibration import Situation
 from firstlight.theories.li2._forecast import Forecast
-from firstlight.theories.li2._own_boundary import ProgressCallback, own_boundary
+from firstlight.theories.li2._own_boundary import ProgressCallback
 from firstlight.theories.li2._predict import epochs_to_test, predict
-from firstlight.theories.li2._reconstruction import nodes_needed
+from firstlight.theories.li2._situation import situation_of
 from firstlight.theories.li2._stages import decay_ridge
 
 
@@ -70,8 +69,7 @@ def epochs_to_test_spec(spec: RunSpec) -> int:
     """Return `epochs_to_test` for a spec that `predict` covers."""
     group, n, width, eta, decoupled = _numbers(spec)
     sigma = named_activation(spec.model.activation).name
-    s = Situation(group.order, own_boundary(group).pairs, nodes_needed(group), n, width, sigma, eta, decoupled)
-    return epochs_to_test(s, spec.optimizer.learning_rate)
+    return epochs_to_test(situation_of(group, n, width, sigma, eta, decoupled), spec.optimizer.learning_rate)
 
 
 def _numbers(spec: RunSpec) -> tuple[groups.Group, int, int, float | None, float | None]:

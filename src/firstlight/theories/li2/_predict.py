@@ -15,19 +15,12 @@ from firstlight.models import Activation
 from firstlight.models import activation as named_activation
 from firstlight.records import RunSpec
 from firstlight.theories.li2._boundary import locate_boundary
-from firstlight.theories.li2._calibration import (
-    HORIZON,
-    MEASURED,
-    Situation,
-    below,
-    chance,
-    inputs,
-    models,
-)
+from firstlight.theories.li2._calibration import HORIZON, MEASURED, below, chance, memorising, processes
 from firstlight.theories.li2._forecast import NEVER, UNKNOWN, Epochs, Forecast, IrrepForecast, Outcome, interval
 from firstlight.theories.li2._kernel import c1_group_table
 from firstlight.theories.li2._own_boundary import OwnBoundary, ProgressCallback, own_boundary
-from firstlight.theories.li2._reconstruction import nodes_needed
+from firstlight.theories.li2._process import Process
+from firstlight.theories.li2._situation import Situation, inputs, situation_of
 
 MEASURED_CONSTANTS = {7: 1.79, 11: 2.17, 17: 2.27, 23: 2.53, 31: 2.57, 41: 2.84, 61: 3.17, 101: 3.51, 127: 3.64}
 """c = n/(M ln M) at which half of the maxima of the residualised energy survive on Z_M, from `measured_constant`."""
@@ -48,6 +41,9 @@ Measured before: between 0.25 and 0.33 on Z19, near 0.25 on Z31, between 0.12 an
 
 UNMEASURED = {"activation": 1.5, "order": 0.7, "width": 0.5, "learning rate": 0.5}
 """Standard deviation of the logit that is added for what lies outside of the measured range."""
+
+FARTHEST = 12.0
+"""Largest factor between n and the boundary that is looked for."""
 
 STAGES: dict[str, tuple[str, ...]] = {
     "grokking": ("lazy", "independent", "interactive"),
@@ -90,9 +86,9 @@ def predict(
     """Forecast whether a two-layer network generalises on n pairs of a group, when, and with which irreps.
 
     The boundary comes from ascents of the group's own residualised energy, kept in the cache folder. What trained
-    networks need beyond it, and their epochs, come from constants fitted on a list of runs of Adam and AdamW on small
-    groups; the claims `beyond.forecast-*` judge them on another list. If decay, width or activation rule features out,
-    more samples do not help.
+    networks need beyond it, and their epochs, come from constants fitted on two lists of runs of Adam and AdamW on
+    small groups; the claims `beyond.forecast-*` judge them on a third list. If decay, width or activation rule features
+    out, more samples do not help.
 
     **Arguments:**
 
@@ -122,7 +118,7 @@ def predict(
     _check(group, n, K, eta, decoupled, learning_rate, steps)
     sigma = named_activation(activation)
     own = own_boundary(group, progress)
-    s = Situation(group.order, own.pairs, nodes_needed(group), int(n), int(K), sigma.name, eta, decoupled)  # type: ignore[arg-type]
+    s = situation_of(group, int(n), int(K), sigma.name, eta, decoupled)  # type: ignore[arg-type]
     return _assemble(group, own, s, sigma, learning_rate, steps)
 
 
@@ -166,11 +162,28 @@ def _assemble(
 
 def boundary(s: Situation, outside: Mapping[str, float] | tuple = ()) -> tuple[float, float]:
     """Return n₅₀, at which half of the networks in this situation generalise, and its relative standard error."""
-    values = inputs(s)
-    z, deviation = models()["outcome"](values)
-    slope = models()["outcome"].slope("margin")
+    process = processes()["outcome"]
+    n50, slope = zero_of(process, s)
+    deviation = process(inputs(replace(s, n=n50)))[1]
     extra = _extra(outside) if isinstance(outside, Mapping) else 0.0
-    return s.n * exp(min(max(-z / slope, -5.0), 5.0)), sqrt(deviation**2 + extra**2) / slope
+    return n50, sqrt(deviation**2 + extra**2) / slope
+
+
+def zero_of(process: Process, s: Situation) -> tuple[float, float]:
+    """Return the n nearest to that of the situation at which the logit is 0, and its slope in ln n there.
+
+    It is `FARTHEST` times n, or its reciprocal, if there is none so near.
+    """
+    away = np.linspace(-log(FARTHEST), log(FARTHEST), 101)
+    logit = process.along([inputs(replace(s, n=s.n * exp(step))) for step in away])
+    slopes = np.diff(logit) / np.diff(away)
+    rises = np.flatnonzero((logit[:-1] < 0) & (logit[1:] >= 0))
+    if not len(rises):
+        end = away[0] if logit[len(away) // 2] > 0 else away[-1]
+        return s.n * exp(end), max(float(slopes.max()), 1.0)
+    zeros = away[rises] - logit[rises] / slopes[rises]
+    nearest = int(np.argmin(np.abs(zeros)))
+    return s.n * exp(zeros[nearest]), max(float(slopes[rises[nearest]]), 1.0)
 
 
 def _extra(outside: Mapping[str, float]) -> float:
@@ -193,13 +206,16 @@ def _outside(s: Situation, rate: float) -> dict[str, float]:
 def _chances(s: Situation, sigma: Activation, outside: Mapping[str, float], whole: bool) -> dict[str, float]:
     """Return the probability of each condition; their product is that of the fitted model, times the rules it lacks."""
     values, extra = inputs(s), _extra(outside)
-    wide = values | {"narrow": 0.0}
-    driven = wide | {name: max(wide[name], 0.0) for name in ("decay", "own decay")} | {"idle": 0.0, "fitted": 0.0}
-    p, p_wide, p_driven = (chance(v, extra) for v in (values, wide, driven))
+    wide = values | {"narrow": 0.0, "room": max(values["room"], 0.0)}
+    driven = wide | {"strength": max(wide["strength"], 0.0), "idle": 0.0, "fitted": 0.0}
+    # More width and more decay can only help here, so each chance is at least the one before.
+    p = chance(values, extra)
+    p_wide = max(chance(wide, extra), p)
+    p_driven = max(chance(driven, extra), p_wide)
     return {
         "activation": 0.0 if c1_group_table(sigma.name) < 1e-9 else 1.0,
         "strong": _not_too_strong(s.eta, sigma.homogeneity),
-        "weak": min(p_wide / p_driven, 1.0),
+        "weak": p_wide / p_driven,
         "width": p / p_wide * below(0.0, log(NARROW * s.nodes / s.width), 0.25),
         "samples": p_driven,
         "test rows": 0.0 if whole else 1.0,
@@ -214,14 +230,15 @@ def _not_too_strong(eta: float | None, q: int | None) -> float:
 
 def _log_epochs(s: Situation, outside: Mapping[str, float]) -> tuple[float, float]:
     """Return mean and standard deviation of ln(epochs × rate) of runs that generalise."""
-    mean, deviation = models()["epochs"](inputs(s))
-    return mean, sqrt(deviation**2 + models()["epochs"].spread ** 2 + (0.3 * _extra(outside)) ** 2)
+    process = processes()["epochs"]
+    mean, deviation = process(inputs(s))
+    own = process.widen[s.decoupled is not None] * sqrt(deviation**2 + process.spread**2)
+    return mean, sqrt(own**2 + (0.3 * _extra(outside)) ** 2)
 
 
 def _memorises(s: Situation, outside: Mapping[str, float], rate: float) -> Epochs:
-    mean, deviation = models()["memorising"](inputs(s))
-    spread = models()["memorising"].spread
-    return interval(mean, sqrt(deviation**2 + spread**2 + (0.3 * _extra(outside)) ** 2), rate)
+    mean, deviation = memorising()(inputs(s))
+    return interval(mean, sqrt(deviation**2 + memorising().spread ** 2 + (0.3 * _extra(outside)) ** 2), rate)
 
 
 def _generalises(s: Situation, outcome: Outcome, mean: float, deviation: float, rate: float) -> Epochs:

@@ -1,7 +1,8 @@
 """Forecast during training: update chance and epochs from the rows recorded so far."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import exp, isfinite, log, nan
 
 import numpy as np
@@ -20,10 +21,10 @@ ALARM = 0.05
 SPACING = 1.5
 """Rises and falls are measured between now and the epoch this factor earlier."""
 
-CURVES = ("one", "accuracy", "rise", "loss", "fall", "memorised", "since")
-WITH_PRIOR = (*CURVES, "prior", "logit")
+CURVES = ("one", "accuracy", "rise", "loss", "fall", "memorised", "since", "error", "reach")
+WITH_PRIOR = (*CURVES, "prior", "logit", "waiting")
 BINS = (0.3, 0.8)
-"""Test accuracies that separate the three spreads of the remaining time."""
+"""Test accuracies that separate the three intervals of the remaining time."""
 
 CAUSES = {
     "activation": "the activation cannot combine the two factors",
@@ -149,6 +150,10 @@ def moment(
         loss = np.maximum(loss[:end], 1e-12)
         values["loss"] = float(np.clip(np.log(loss[-1] / loss.max()), -5, 0))
         values["fall"] = float(np.clip(np.log(loss[-1] / loss[earlier]), -3, 3))
+    # At the present pace, the logarithm of the time at which all is learned; it counts once the accuracy is high.
+    pace = max(values["rise"], 0.02) / log(SPACING)
+    values["error"] = log(1.001 - values["accuracy"])
+    values["reach"] = values["accuracy"] * float(np.log1p(max(LEARNED - values["accuracy"], 0.0) / pace))
     known = np.flatnonzero(columns["train_accuracy"][:end] >= LEARNED)
     values["memorised"] = float(len(known) > 0)
     values["since"] = float(np.clip(log(t / step[known[0]]), 0, 6)) if len(known) else 0.0
@@ -156,44 +161,68 @@ def moment(
         p = min(max(prior.probability, 1e-3), 1 - 1e-3) if isfinite(prior.probability) else 0.5
         expected = prior.epochs if isfinite(prior.epochs) else HORIZON / rate
         values |= {"prior": float(np.clip(log(expected / t), -3, 5)), "logit": log(p / (1 - p))}
+        # Once the test accuracy rises, the rows say more than the forecast before training.
+        values["waiting"] = values["prior"] if values["accuracy"] < BINS[0] else 0.0
         if isfinite(prior.epochs):
             values["late"] = log(t / prior.epochs) * 2 * 1.2816 / log(prior.generalises.high / prior.generalises.low)
     return values
 
 
-def _models(with_prior: bool) -> tuple[Linear, Linear, list[float]]:
-    values = stored()["running"]["with prior" if with_prior else "curves"]
-    return Linear.read(values["outcome"]), Linear.read(values["epochs"]), values["spreads"]
+@dataclass(frozen=True)
+class Remaining:
+    """What the rows so far say: the chance of generalising, and median and 80 % interval of ln(T/t) if it does."""
+
+    chance: float
+    low: float
+    median: float
+    high: float
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of a Gaussian with this interval."""
+        return max((self.high - self.low) / (2 * 1.2816), 1e-3)
 
 
-def remaining(values: Mapping[str, float], with_prior: bool) -> tuple[float, float, float]:
-    """Return the chance of generalising, and mean and standard deviation of ln(T/t) if it does."""
-    outcome, epochs, spreads = _models(with_prior)
-    z = outcome(dict(values))[0]
-    mean, deviation = epochs(dict(values))
-    spread = spreads[int(np.searchsorted(BINS, values["accuracy"], side="right"))]
+@lru_cache(maxsize=2)
+def _constants(with_prior: bool) -> tuple[Linear, Linear, list[list[float]]]:
+    constants = stored()["running"]["with prior" if with_prior else "curves"]
+    return Linear.read(constants["outcome"]), Linear.read(constants["epochs"]), constants["errors"]
+
+
+def remaining(values: Mapping[str, float], with_prior: bool) -> Remaining:
+    """Return the chance of generalising and the time left, from what the rows show."""
+    outcome, epochs, errors = _constants(with_prior)
+    z, mean = outcome(dict(values))[0], epochs(dict(values))[0]
     p = 1 / (1 + exp(-min(max(z, -30), 30)))
     if values["accuracy"] < BINS[0]:
         # Bayes: a run that would generalise would, with this probability, not have begun to by now.
         waiting = max(1 - below(values.get("late", -9.0), 0.0, 1.0), 1e-4)
         p = p * waiting / (p * waiting + 1 - p)
-    return p, mean, float(np.hypot(spread, deviation))
+    return Remaining(p, *(max(mean + error, 0.0) for error in errors[accuracy_bin(values["accuracy"])]))
+
+
+def accuracy_bin(accuracy: float) -> int:
+    """Return which of the ranges between `BINS` a test accuracy lies in.
+
+    >>> [accuracy_bin(a) for a in (0.1, 0.5, 0.9)]
+    [0, 1, 2]
+    """
+    return int(np.searchsorted(BINS, accuracy, side="right"))
 
 
 def _updated(
     base: Forecast, columns: Mapping[str, np.ndarray], values: Mapping[str, float], with_prior: bool, signs: list[str]
 ) -> Forecast:
     """Return the forecast after the rows."""
-    p, mean, deviation = remaining(values, with_prior)
-    t = max(float(columns["step"][-1]), 0.5)
-    low, median, high = (truncated(mean, deviation, q) for q in (0.1, 0.5, 0.9))
-    when = Epochs(t * exp(low), t * exp(median), t * exp(high))
+    left = remaining(values, with_prior)
+    p, t = left.chance, max(float(columns["step"][-1]), 0.5)
+    when = Epochs(t * exp(left.low), t * exp(left.median), t * exp(left.high))
     if t >= base.horizon:
         p = 0.0
     elif with_prior:
         # Time passes: those that would have generalised by now are no longer possible.
         reach = log(base.horizon / t)
-        p *= min(1.0, below(reach, mean, deviation) / max(below(log(1e3), mean, deviation), 1e-6))
+        p *= below(reach, left.median, left.deviation)
     p = min(p, 0.5 * ALARM) if signs else p
     memorised = _learned(columns, "train_accuracy")
     memorises = base.memorises if memorised is None else Epochs(memorised, memorised, memorised)
@@ -212,19 +241,6 @@ def _updated(
         why="" if will else base.why or "rows",
         story=_story(base, columns, p, when, alarm, causes),
     )
-
-
-def truncated(mean: float, deviation: float, q: float) -> float:
-    """Return the quantile q of a Gaussian of which only values above 0 are possible.
-
-    >>> round(truncated(3.0, 0.1, 0.5), 6)
-    3.0
-    """
-    from scipy.special import ndtr, ndtri
-
-    start = float(ndtr(-mean / deviation))
-    level = min(start + q * (1 - start), 1 - 1e-12)
-    return max(mean + deviation * float(ndtri(level)), 0.0)
 
 
 def _story(

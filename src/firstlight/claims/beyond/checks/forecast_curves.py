@@ -12,7 +12,7 @@ COLUMNS = ("train_accuracy", "test_accuracy", "test_loss")
 def read_curves(name: ListName) -> dict[int, dict[str, np.ndarray]]:
     """Return step, accuracies and test loss of the runs of a list, by position.
 
-    >>> len(read_curves("judged")) >= 200
+    >>> len(read_curves("second")) >= 200
     True
     """
     with np.load(FOLDER / f"forecast-{name}-curves.npz", allow_pickle=False) as file:

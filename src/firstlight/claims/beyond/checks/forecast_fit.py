@@ -1,22 +1,43 @@
-"""Fit the constants of the forecasts on the outcomes of the first list; never on the judged one."""
+"""Fit the constants of the forecasts on the outcomes of the first two lists; never on the judged one."""
 
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from firstlight import groups
+from firstlight.claims.beyond.checks.forecast_linear import gaussian
 from firstlight.claims.beyond.checks.forecast_settings import FOLDER, ForecastSetting, ListName, load
-from firstlight.records import LEARNED, Loss
-from firstlight.theories.li2 import decay_ridge, nodes_needed, own_boundary, predict
-from firstlight.theories.li2._calibration import EPOCHS, MEMORISING, OUTCOME, Situation, inputs
-from firstlight.theories.li2._running import BINS, CURVES, WITH_PRIOR, moment
+from firstlight.records import Loss
+from firstlight.theories.li2 import decay_ridge
+from firstlight.theories.li2._calibration import EPOCHS, MEMORISING, OUTCOME, mean_logistic
+from firstlight.theories.li2._predict import zero_of
+from firstlight.theories.li2._process import Kernel, Process, laplace_mode
+from firstlight.theories.li2._situation import Situation, inputs, situation_of
 
-PENALTY = {"outcome": 0.3, "epochs": 0.5, "memorising": 0.5}
-"""Prior precision of a coefficient, for inputs scaled to standard deviation 1."""
+PENALTY = 0.5
+"""Prior precision of a coefficient of the time to memorise, for inputs scaled to standard deviation 1."""
+
+KERNELS = {"outcome": Kernel(4.0, 5.0, 15.0, 3.0), "epochs": Kernel(1.0, 0.3, 0.3, 2.0, 0.06)}
+"""Covariances, chosen by the likelihood of runs on groups that were left out, each from a handful of values."""
+
+SHARPNESS = {
+    "decoupled": 1.8,
+    "nodes": 1.5,
+    "weakest": 1.5,
+    "relu": 1.3,
+    "silu": 1.3,
+    "size": 0.6,
+    "quaternionic": 0.6,
+}
+"""Factors of the scaled inputs: how fast the function may change in each, 1 for the others. Rounded from
+the lengths that maximise the likelihood of the runs."""
+
+Run = tuple[ForecastSetting, Mapping[str, float | None]]
 
 PAPER = (
     ForecastSetting("Z127", 2581, 2048, "quadratic", "adam", 5e-4, 2e-4, 16000, 0),
@@ -37,18 +58,16 @@ PAPER_OUTCOMES = (
 
 def situation(setting: ForecastSetting) -> Situation:
     """Return the numbers of a setting that enter the forecast."""
-    group = groups.parse(setting.group)
     coupled = setting.optimizer == "adam"
-    return Situation(
-        order=group.order,
-        energy_pairs=own_boundary(group).pairs,
-        nodes=nodes_needed(group),
-        n=setting.n,
-        width=setting.width,
-        activation=setting.activation,
-        eta=decay_ridge(setting.n, setting.decay, Loss()) if coupled else None,
-        decoupled=None if coupled else setting.decay,
-    )
+    eta = decay_ridge(setting.n, setting.decay, Loss()) if coupled else None
+    decoupled = None if coupled else setting.decay
+    return situation_of(groups.parse(setting.group), setting.n, setting.width, setting.activation, eta, decoupled)
+
+
+@lru_cache(maxsize=1024)
+def inputs_of(setting: ForecastSetting) -> dict[str, float]:
+    """Return the inputs of a setting's forecast."""
+    return inputs(situation(setting))
 
 
 def outcomes(name: ListName) -> dict[int, dict[str, float | None]]:
@@ -64,121 +83,145 @@ def _outcomes(path: Path) -> dict[int, dict[str, float | None]]:
     return {int(row["place"]): {key: number(text) for key, text in row.items() if key != "place"} for row in rows}
 
 
-def fit() -> dict[str, Any]:
-    """Fit all models on the outcomes of the list "fit" and the paper's own runs; return what is stored."""
-    measured, settings = outcomes("fit"), load("fit")
-    runs = [(settings[place], outcome) for place, outcome in measured.items()]
-    runs += list(zip(PAPER, PAPER_OUTCOMES, strict=True))
-    values = [inputs(situation(setting)) for setting, _ in runs]
-    generalised = np.array([outcome.get("generalised") is not None for _, outcome in runs])
-    times = {
-        "epochs": [_time(setting, outcome.get("generalised")) for setting, outcome in runs],
-        "memorising": [_time(setting, outcome.get("memorised")) for setting, outcome in runs],
-    }
-    result: dict[str, Any] = {
+FITTED: tuple[ListName, ...] = ("first", "second")
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The forecast of a run by constants that were fitted without its group, and what happened.
+
+    **Attributes:**
+
+    - `place`: position among the fitted runs.
+    - `setting`: the run.
+    - `chance`, `margin`: chance of generalising, and n/n₅₀.
+    - `log_time`, `deviation`: of ln(epochs × rate).
+    - `time`: epochs × rate at which it generalised, or None.
+    - `driven`: whether decay drives the features.
+    """
+
+    place: int
+    setting: ForecastSetting
+    chance: float
+    margin: float
+    log_time: float
+    deviation: float
+    time: float | None
+    driven: bool
+
+
+def fitted_runs() -> list[Run]:
+    """Return the runs of the first two lists, and the paper's own."""
+    runs: list[Run] = []
+    for name in FITTED:
+        settings = load(name)
+        runs += [(settings[place], outcome) for place, outcome in outcomes(name).items()]
+    return runs + list(zip(PAPER, PAPER_OUTCOMES, strict=True))
+
+
+def fit(runs: Sequence[Run], widen: Sequence[float] = (1.0, 1.0)) -> dict[str, Any]:
+    """Fit the forecasts before training; return what is stored.
+
+    **Arguments:**
+
+    - `runs`: settings with their outcomes.
+    - `widen`: factors of the deviation of the epochs for Adam and AdamW, from `widening`.
+    """
+    values = [inputs_of(setting) for setting, _ in runs]
+    generalised = np.array([outcome.get("generalised") is not None for _, outcome in runs], float)
+    times = [_time(setting, outcome.get("generalised")) for setting, outcome in runs]
+    timed = [i for i, time in enumerate(times) if time is not None and _driven(values[i])]
+    learned = [_time(setting, outcome.get("memorised")) for setting, outcome in runs]
+    known = [i for i, time in enumerate(learned) if time is not None]
+    log_times = np.log([times[i] for i in timed])  # type: ignore[arg-type]
+    return {
         "runs": len(runs),
-        "outcome": _logistic(values, OUTCOME, generalised.astype(float), PENALTY["outcome"]),
+        "outcome": _process("outcome", values, OUTCOME, generalised, (1.0, 1.0)),
+        "epochs": _process("epochs", [values[i] for i in timed], EPOCHS, log_times, widen),
+        "memorising": gaussian(
+            [values[i] for i in known],
+            MEMORISING,
+            np.log([learned[i] for i in known]),  # type: ignore[arg-type]
+            PENALTY,
+        ),
     }
-    for name, columns in (("epochs", EPOCHS), ("memorising", MEMORISING)):
-        keep = [i for i, time in enumerate(times[name]) if time is not None and _driven(values[i], name)]
-        y = np.log([times[name][i] for i in keep])  # type: ignore[arg-type]
-        result[name] = _gaussian([values[i] for i in keep], columns, y, PENALTY[name])
-    return result
 
 
-def _driven(values: Mapping[str, float], name: str) -> bool:
+def _process(
+    name: str,
+    values: Sequence[Mapping[str, float]],
+    names: Sequence[str],
+    y: np.ndarray,
+    widen: Sequence[float],
+) -> dict[str, Any]:
+    """Return a process as it is stored: numbers rounded to five digits before its mode is found."""
+    X = np.array([[row[column] for column in names] for row in values])
+    centre = np.array(_rounded(X.mean(axis=0)))
+    scale = np.array(_rounded(np.maximum(X.std(axis=0), 1e-9) / [SHARPNESS.get(column, 1.0) for column in names]))
+    points = np.array([_rounded(row) for row in (X - centre) / scale])
+    kernel, targets = KERNELS[name], np.array(_rounded(y))
+    mode = laplace_mode(kernel(points, points), targets) if name == "outcome" else np.zeros(0)
+    return {
+        "names": list(names),
+        "centre": centre.tolist(),
+        "scale": scale.tolist(),
+        "kernel": asdict(kernel),
+        "points": points.tolist(),
+        "targets": targets.tolist(),
+        "mode": _rounded(mode),
+        "widen": list(widen),
+    }
+
+
+def _rounded(values: Iterable[float]) -> list[float]:
+    return [float(f"{x:.5g}") for x in values]
+
+
+def left_out(runs: Sequence[Run]) -> list[LeftOut]:
+    """Forecast every fitted run by constants from the runs on other groups.
+
+    The last runs, the paper's own, help to fit and are not forecast.
+    """
+    rows = []
+    for group in sorted({setting.group for setting, _ in runs[: -len(PAPER)]}):
+        stored = fit([run for run in runs if run[0].group != group])
+        outcome, epochs = Process.read(stored["outcome"]), Process.read(stored["epochs"])
+        for place, (setting, measured) in enumerate(runs[: -len(PAPER)]):
+            if setting.group == group:
+                values = inputs_of(setting)
+                z, doubt = outcome(values)
+                mean, deviation = epochs(values)
+                rows.append(
+                    LeftOut(
+                        place=place,
+                        setting=setting,
+                        chance=mean_logistic(z, doubt),
+                        margin=setting.n / zero_of(outcome, situation(setting))[0],
+                        log_time=mean,
+                        deviation=float(np.hypot(deviation, epochs.spread)),
+                        time=_time(setting, measured.get("generalised")),
+                        driven=_driven(values),
+                    )
+                )
+    return sorted(rows, key=lambda row: row.place)
+
+
+def widening(rows: Sequence[LeftOut]) -> list[float]:
+    """Return the factors, for Adam and AdamW, with which 80 % of the intervals cover, on groups that were left out."""
+    timed = [row for row in rows if row.time is not None and row.driven and row.chance >= 0.5]
+    factors = []
+    for name in ("adam", "adamw"):
+        chosen = [row for row in timed if row.setting.optimizer == name]
+        scores = [abs(np.log(row.time) - row.log_time) / row.deviation for row in chosen]  # type: ignore[arg-type]
+        level = min(0.8 * (1 + 1 / len(scores)), 1.0)
+        factors.append(float(f"{np.quantile(scores, level) / 1.2816:.4g}"))
+    return factors
+
+
+def _driven(values: Mapping[str, float]) -> bool:
     """Return whether decay drives the features; without decay the time is another law."""
-    return name != "epochs" or (values["decay"] > -3 and values["own decay"] > -1.8)
+    return values["decay"] > -3 and values["own decay"] > -1.8
 
 
 def _time(setting: ForecastSetting, epoch: float | None) -> float | None:
     return None if epoch is None else max(epoch, 1.0) * setting.rate
-
-
-def _matrix(values: Sequence[Mapping[str, float]], names: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """Return the inputs, each divided by its standard deviation, and these deviations."""
-    X = np.array([[row[name] for name in names] for row in values])
-    scale = np.where(X.std(axis=0) > 1e-9, X.std(axis=0), 1.0)
-    return X / scale, scale
-
-
-def _prior(names: Sequence[str], penalty: float) -> Float[np.ndarray, "p p"]:
-    return np.diag([1e-4 if name == "one" else penalty for name in names])
-
-
-def _stored(names: Sequence[str], mean: np.ndarray, covariance: np.ndarray, scale: np.ndarray, spread: float) -> dict:
-    rounded = lambda a: [float(f"{x:.6g}") for x in a]  # noqa: E731
-    return {
-        "names": list(names),
-        "mean": rounded(mean / scale),
-        "covariance": [rounded(row) for row in covariance / np.outer(scale, scale)],
-        "spread": float(f"{spread:.6g}"),
-    }
-
-
-def _logistic(values: Sequence[Mapping[str, float]], names: Sequence[str], y: np.ndarray, penalty: float) -> dict:
-    """Fit a logistic model by Newton's method; the posterior is Laplace's approximation."""
-    X, scale = _matrix(values, names)
-    w, prior = np.zeros(X.shape[1]), _prior(names, penalty)
-    for _ in range(100):
-        p = 1 / (1 + np.exp(-X @ w))
-        H = (X * (p * (1 - p))[:, None]).T @ X + prior
-        step = np.linalg.solve(H, X.T @ (y - p) - prior @ w)
-        w = w + step
-        if np.abs(step).max() < 1e-10:
-            break
-    p = 1 / (1 + np.exp(-X @ w))
-    H = (X * (p * (1 - p))[:, None]).T @ X + prior
-    return _stored(names, w, np.linalg.inv(H), scale, 0.0)
-
-
-def _gaussian(values: Sequence[Mapping[str, float]], names: Sequence[str], y: np.ndarray, penalty: float) -> dict:
-    """Fit a linear model; the spread is that of residuals with the degrees of freedom taken off."""
-    X, scale = _matrix(values, names)
-    A = X.T @ X + _prior(names, penalty)
-    w = np.linalg.solve(A, X.T @ y)
-    used = float(np.trace(np.linalg.solve(A, X.T @ X)))
-    spread = float(np.sqrt(np.sum((y - X @ w) ** 2) / max(len(y) - used, 1.0)))
-    return _stored(names, w, spread**2 * np.linalg.inv(A), scale, spread)
-
-
-def moments(length: int, first: int, last: int, count: int = 10) -> list[int]:
-    """Return at most `count` rows from `first` to `last`, evenly spread over the log-spaced rows of a run.
-
-    >>> moments(120, 20, 100, 3)
-    [20, 60, 100]
-    """
-    rows = np.linspace(first, min(last, length - 1), count).round().astype(int)
-    return sorted({int(row) for row in rows if first <= row <= last})
-
-
-def first_moment(columns: Mapping[str, np.ndarray]) -> int:
-    """Return the row at which half of the training set is learned, where running forecasts begin."""
-    rows = np.flatnonzero(columns["train_accuracy"] >= 0.5)
-    return int(rows[0]) if len(rows) else len(columns["step"]) - 1
-
-
-def fit_running(curves: Mapping[int, Mapping[str, np.ndarray]]) -> dict[str, Any]:
-    """Fit the forecasts during training on the curves of the list "fit", by position."""
-    settings, rows, left, good = load("fit"), [], [], []
-    for place, columns in curves.items():
-        setting = settings[place]
-        prior = predict(setting.spec(lens=False))
-        learned = np.flatnonzero(columns["test_accuracy"] >= LEARNED)
-        end = int(learned[0]) if len(learned) else len(columns["step"])
-        for row in moments(len(columns["step"]), first_moment(columns), end - 1):
-            rows.append(moment(columns, prior, setting.rate, row))
-            good.append(bool(len(learned)))
-            time = columns["step"][learned[0]] / max(columns["step"][row], 0.5) if len(learned) else 1.0
-            left.append(float(np.log(max(time, 1.0))))
-    y, ok = np.array(left), np.array(good)
-    result = {}
-    for name, columns_used in (("with prior", WITH_PRIOR), ("curves", CURVES)):
-        chosen = [rows[i] for i in np.flatnonzero(ok)]
-        epochs = _gaussian(chosen, columns_used, y[ok], 1.0)
-        mean = np.array([[row[c] for c in columns_used] for row in chosen]) @ np.array(epochs["mean"])
-        bins = np.searchsorted(BINS, [row["accuracy"] for row in chosen], side="right")
-        spreads = [float(np.quantile(np.abs(y[ok] - mean)[bins == b], 0.8) / 1.2816) for b in range(len(BINS) + 1)]
-        outcome = _logistic(rows, columns_used, ok.astype(float), 1.0)
-        result[name] = {"outcome": outcome, "epochs": epochs, "spreads": [float(f"{s:.4g}") for s in spreads]}
-    return result

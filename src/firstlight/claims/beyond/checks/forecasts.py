@@ -1,4 +1,4 @@
-"""Judge the forecasts on the second list: outcomes, epochs, and the forecasts made during training."""
+"""Judge the forecasts on the third list: outcomes, epochs, and the forecasts made during training."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -8,15 +8,19 @@ import numpy as np
 
 from firstlight.claims._check import Check, Measurement, Setting
 from firstlight.claims._criteria import at_least, at_most, equals, within
+from firstlight.claims.beyond.checks.forecast_bound import best_share, best_skill, bootstrap_error, pairs_of
 from firstlight.claims.beyond.checks.forecast_curves import read_curves
-from firstlight.claims.beyond.checks.forecast_fit import first_moment, moments
-from firstlight.claims.beyond.checks.forecast_settings import NEAR, ForecastSetting, load
+from firstlight.claims.beyond.checks.forecast_rows import first_moment, moments
+from firstlight.claims.beyond.checks.forecast_settings import NEAR, ForecastSetting, ListName, load
 from firstlight.claims.li2.checks.training import train
 from firstlight.records import LEARNED, Criterion, figure
 from firstlight.theories import li2
-from firstlight.theories.li2._running import ALARM, columns_of_table, moment, remaining, truncated
+from firstlight.theories.li2._running import ALARM, columns_of_table, moment, remaining
 
 Curves = Mapping[str, np.ndarray]
+
+JUDGED: ListName = "third"
+"""The list that judges; no constant was fitted on it."""
 
 FACTOR, COVERED, TOLERANCE = 1.5, 0.8, 0.06
 """Factor within which epochs count as right, level of the intervals, and the tolerance of their coverage."""
@@ -36,20 +40,20 @@ def curves_of(setting: Setting) -> tuple[Mapping[int, Curves], int]:
     The quick scale reads the recorded curves, and trains a few runs again to compare their outcome; the paper scale
     trains all of them, and resumes from its working directory.
     """
-    settings = load("judged")
+    settings = load(JUDGED)
     if setting.scale != "quick":
-        outcomes = train(setting, "forecast-judged", [s.spec(lens=False) for s in settings])
+        outcomes = train(setting, f"forecast-{JUDGED}", [s.spec(lens=False) for s in settings])
         return {place: columns_of_table(outcome.record.table) for place, outcome in enumerate(outcomes)}, REPEATED
-    recorded = read_curves("judged")
+    recorded = read_curves(JUDGED)
     return recorded, _again(tuple(recorded))
 
 
 @lru_cache(maxsize=1)
 def _again(places: tuple[int, ...]) -> int:
     """Train the cheapest runs again and count those whose outcome is the recorded one; once for all three claims."""
-    settings, recorded = load("judged"), read_curves("judged")
+    settings, recorded = load(JUDGED), read_curves(JUDGED)
     cheapest = sorted(places, key=lambda i: settings[i].n * settings[i].width * settings[i].steps)[:REPEATED]
-    outcomes = train(Setting("quick"), "forecast-judged", [settings[i].spec(lens=False) for i in cheapest])
+    outcomes = train(Setting("quick"), f"forecast-{JUDGED}", [settings[i].spec(lens=False) for i in cheapest])
     pairs = [(columns_of_table(o.record.table), recorded[i]) for o, i in zip(outcomes, cheapest, strict=True)]
     return sum((_generalised(new) is None) == (_generalised(old) is None) for new, old in pairs)
 
@@ -65,9 +69,9 @@ def _predicted(setting: ForecastSetting) -> li2.Forecast:
     return li2.predict(setting.spec(lens=False))
 
 
-def _rows(curves: Mapping[int, Curves]) -> list[dict[str, Any]]:
+def judged_rows(curves: Mapping[int, Curves]) -> list[dict[str, Any]]:
     """Return forecast and outcome of every run."""
-    settings, rows = load("judged"), []
+    settings, rows = load(JUDGED), []
     for place, columns in curves.items():
         forecast, when = _predicted(settings[place]), _generalised(columns)
         rows.append(
@@ -79,6 +83,7 @@ def _rows(curves: Mapping[int, Curves]) -> list[dict[str, Any]]:
                 "why": forecast.why,
                 "generalised": when is not None,
                 "epoch": when,
+                "accuracy": float(columns["test_accuracy"][-1]),
                 "forecast": [forecast.generalises.low, forecast.generalises.median, forecast.generalises.high],
             }
         )
@@ -98,7 +103,7 @@ def _used(rows: list[dict[str, Any]], scale: str) -> dict[str, Any]:
 def _measure_outcomes(setting: Setting) -> Measurement:
     """Compare the chance of every run with its outcome."""
     curves, again = curves_of(setting)
-    rows = _rows(curves)
+    rows = judged_rows(curves)
     data = {
         "rows": [_short(row, ("place", "group", "chance", "margin", "generalised")) for row in rows],
         "again": again,
@@ -138,7 +143,27 @@ def _judge_outcomes(data: Mapping[str, Any]) -> list[Criterion]:
         ),
         at_least("outcomes away from the boundary", "share that was forecast", float(np.mean(right)), 0.97, reason=AIM),
         at_least("chances near the boundary", "Brier skill over the base rate", brier_skill(near), 0.5, reason=AIM),
+        at_least(
+            "what is possible near the boundary",
+            "best Brier skill of any forecast that does not know the seed",
+            (bound := near_bound(rows))[0],
+            0.5,
+            reason=f"half the share of the pairs of seeds that disagree; standard error {bound[1]:.2f} (bootstrap)",
+        ),
     ]
+
+
+def near_bound(rows: list[dict[str, Any]]) -> tuple[float, float]:
+    """Return the best possible Brier skill near the boundary and its standard error, from pairs of seeds."""
+    pairs = [(a["generalised"], b["generalised"]) for a, b in pairs_of(rows) if is_near(a) or is_near(b)]
+    return best_skill(pairs), bootstrap_error(best_skill, pairs) if pairs else float("nan")
+
+
+def epochs_bound(rows: list[dict[str, Any]]) -> tuple[float, float]:
+    """Return the best possible share of epochs within the factor and its standard error, from pairs of seeds."""
+    ratios = [float(np.log(a["epoch"] / b["epoch"])) for a, b in pairs_of(rows) if a["epoch"] and b["epoch"]]
+    share = lambda values: best_share(values, FACTOR)  # noqa: E731
+    return share(ratios), bootstrap_error(share, ratios) if ratios else float("nan")
 
 
 def _preconditions(data: Mapping[str, Any]) -> list[Criterion]:
@@ -166,14 +191,14 @@ def _preconditions(data: Mapping[str, Any]) -> list[Criterion]:
 def _measure_epochs(setting: Setting) -> Measurement:
     """Compare the epochs of runs that were forecast to generalise, and did."""
     curves, again = curves_of(setting)
-    rows = _rows(curves)
+    rows = judged_rows(curves)
     timed = [row for row in rows if row["generalised"] and np.isfinite(row["forecast"][1])]
     data = {
-        "rows": [_short(row, ("place", "group", "generalised")) for row in rows],
+        "rows": [_short(row, ("place", "group", "generalised", "epoch")) for row in rows],
         "timed": [{"place": r["place"], "epoch": r["epoch"], "forecast": np.round(r["forecast"], 1)} for r in timed],
         "again": again,
     }
-    return Measurement(data, _used(rows, setting.scale), figures=(_times(timed),))
+    return Measurement(data, _used(rows, setting.scale), figures=(times(rows),))
 
 
 def _judge_epochs(data: Mapping[str, Any]) -> list[Criterion]:
@@ -186,6 +211,13 @@ def _judge_epochs(data: Mapping[str, Any]) -> list[Criterion]:
             "timed runs", "runs forecast to generalise that did", len(ratios), 30, form="precondition", reason=MANY
         ),
         at_least("epochs to generalise", f"share within a factor of {FACTOR}", close, 0.8, reason=AIM),
+        at_least(
+            "what is possible for the epochs",
+            "best share within that factor of any forecast that does not know the seed",
+            (bound := epochs_bound(data["rows"]))[0],
+            0.8,
+            reason=f"the spread between two seeds of a setting; standard error {bound[1]:.2f} (bootstrap)",
+        ),
         within(
             "80 % intervals of the epochs", "share covered", float(np.mean(inside)), COVERED, TOLERANCE, reason=SPREAD
         ),
@@ -195,14 +227,14 @@ def _judge_epochs(data: Mapping[str, Any]) -> list[Criterion]:
 def _measure_running(setting: Setting) -> Measurement:
     """Forecast every run at ten of its rows, from the rows before."""
     curves, again = curves_of(setting)
-    settings, runs = load("judged"), []
+    settings, runs = load(JUDGED), []
     for place, columns in curves.items():
-        runs.append({"place": place, "group": settings[place].group, **_watch(settings[place], columns)})
+        runs.append({"place": place, "group": settings[place].group, **watch(settings[place], columns)})
     used = _used(runs, setting.scale) | {"moments": "ten rows from half of the training set learned to the end"}
     return Measurement({"rows": runs, "again": again}, used, figures=(_alarms(runs),))
 
 
-def _watch(setting: ForecastSetting, columns: Curves) -> dict[str, Any]:
+def watch(setting: ForecastSetting, columns: Curves) -> dict[str, Any]:
     """Return the share of moments whose interval covers the epoch, the smallest chance, and whether it was an alarm."""
     prior, when = _predicted(setting), _generalised(columns)
     learned = np.flatnonzero(columns["test_accuracy"] >= LEARNED)
@@ -210,12 +242,12 @@ def _watch(setting: ForecastSetting, columns: Curves) -> dict[str, Any]:
     covered, factors, alarm = [], [], None
     for row in moments(len(columns["step"]), first_moment(columns), end - 1):
         values, t = moment(columns, prior, setting.rate, row), max(float(columns["step"][row]), 0.5)
-        p, mean, deviation = remaining(values, True)
-        low, middle, high = (t * np.exp(truncated(mean, deviation, q)) for q in (0.1, 0.5, 0.9))
+        left = remaining(values, True)
+        low, middle, high = (t * np.exp(log_time) for log_time in (left.low, left.median, left.high))
         if when is not None:
             covered.append(float(low <= when <= high))
             factors.append(float(abs(np.log(when / middle)) <= np.log(FACTOR)))
-        if alarm is None and p < ALARM and values["memorised"]:
+        if alarm is None and left.chance < ALARM and values["memorised"]:
             alarm = t
     mean_of = lambda values: float(np.mean(values)) if values else None  # noqa: E731
     return {"generalised": when is not None, "covered": mean_of(covered), "close": mean_of(factors), "alarm": alarm}
@@ -271,7 +303,9 @@ def reliability(rows: list[dict[str, Any]]) -> figure.FigureData:
     )
 
 
-def _times(timed: list[dict[str, Any]]) -> figure.FigureData:
+def times(rows: list[dict[str, Any]]) -> figure.FigureData:
+    """Return forecast and measured epochs of the runs that were forecast to generalise, and did."""
+    timed = [row for row in rows if row["generalised"] and np.isfinite(row["forecast"][1])]
     forecast = np.array([row["forecast"][1] for row in timed])
     epoch = np.array([row["epoch"] for row in timed])
     return figure.scatter(
