@@ -142,7 +142,6 @@ def test_names_with_markup_are_text(lab, page):
     assert page.js("return document.querySelectorAll('img').length") == 0
 
 
-@pytest.mark.parametrize("case", ["diagonal", "modular"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])
 def test_axe_finds_nothing(lab, page, dark, width):
