@@ -53,6 +53,14 @@ def test_a_run_without_tests_is_red(tmp_path, content):
     assert not read_report(tmp_path / "r.xml", "d", 1, 0).green
 
 
+def test_every_target_names_a_file_and_a_test_that_exist():
+    for part in all_parts():
+        for target in part.targets:
+            path, _, test = target.partition("::")
+            assert (ROOT / path).exists(), target
+            assert not test or f"def {test.partition('[')[0]}(" in (ROOT / path).read_text(), target
+
+
 def test_a_failure_that_no_test_names_is_red(tmp_path):
     (tmp_path / "r.xml").write_text('<testsuites><testsuite><testcase name="t"/></testsuite></testsuites>')
     result = read_report(tmp_path / "r.xml", "d", 1, 3)
