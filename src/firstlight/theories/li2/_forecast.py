@@ -89,6 +89,7 @@ class Forecast:
     - `why`: what decides against generalising: a key of `chances`, or what the rows show; '' if nothing does.
     - `seen`: last epoch of the rows that entered the forecast; None before training.
     - `outside`: what lies outside the measured range, where the uncertainty is wider.
+    - `fitted`: whether the constants were fitted to a run of this setting, so that the run is no test of them.
     - `story`: the forecast in words.
     - `curves`: recorded accuracies by name ("step", "train_accuracy", "test_accuracy"), for the figure.
     """
@@ -113,6 +114,7 @@ class Forecast:
     why: str = ""
     seen: int | None = None
     outside: tuple[str, ...] = ()
+    fitted: bool = False
     story: str = ""
     curves: Mapping[str, tuple[float, ...]] = field(default_factory=dict, repr=False, compare=False)
 

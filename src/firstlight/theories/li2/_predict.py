@@ -15,7 +15,7 @@ from firstlight.models import Activation
 from firstlight.models import activation as named_activation
 from firstlight.records import RunSpec
 from firstlight.theories.li2._boundary import locate_boundary
-from firstlight.theories.li2._calibration import HORIZON, MEASURED, below, chance, memorising, processes
+from firstlight.theories.li2._calibration import HORIZON, MEASURED, below, chance, memorising, processes, was_fitted
 from firstlight.theories.li2._forecast import NEVER, UNKNOWN, Epochs, Forecast, IrrepForecast, Outcome, interval
 from firstlight.theories.li2._kernel import c1_group_table
 from firstlight.theories.li2._own_boundary import OwnBoundary, ProgressCallback, own_boundary
@@ -156,6 +156,7 @@ def _assemble(
         stages=STAGES[outcome],
         why=why,
         outside=tuple(outside),
+        fitted=was_fitted(inputs(s)),
     )
     return _with_story(forecast, error, s, sigma)
 
@@ -332,6 +333,8 @@ def _with_story(forecast: Forecast, error: float, s: Situation, sigma: Activatio
         story += f" {s.width} hidden units may not suffice: {s.nodes} are needed when each is a pure feature."
     if forecast.outside:
         story += f" Outside the measured range: {', '.join(forecast.outside)}."
+    if forecast.fitted:
+        story += " The constants of the forecast were fitted to a run of this setting, among others."
     return replace(forecast, story=story)
 
 

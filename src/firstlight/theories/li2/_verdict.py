@@ -51,9 +51,10 @@ def verdict(record: RunRecord) -> TheoryVerdict | None:
     compare = _compare_time if forecast.outcome == "grokking" else _compare_failure
     predicted, agrees, sentence = compare(forecast, outcome, epochs_to_test_spec(record.spec))
     odds = max(forecast.probability, 1 - forecast.probability)
+    known = "; a run of this setting was in the fit" if forecast.fitted else ""
     return TheoryVerdict(
         theory="li2",
-        predicted=f"{predicted} (probability {odds:.2f})",
+        predicted=f"{predicted} (probability {odds:.2f}{known})",
         measured=outcome.words,
         agrees=agrees,
         sentence=sentence,
