@@ -231,6 +231,16 @@ def _rise(t: np.ndarray, when: float) -> np.ndarray:
     return np.where(accuracy < 1e-6, 0.0, accuracy)
 
 
+def odds(p: float) -> str:
+    """Return the larger of p and 1 − p in words; nothing that is forecast is certain.
+
+    >>> odds(0.13), odds(0.9991)
+    ('0.87', 'over 0.99')
+    """
+    larger = max(p, 1 - p)
+    return "over 0.99" if larger > 0.995 else f"{larger:.2f}"
+
+
 def _number(x: float) -> str:
     if isnan(x) or not isfinite(x):
         return "unknown" if isnan(x) else "never"

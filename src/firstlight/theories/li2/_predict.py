@@ -16,7 +16,7 @@ from firstlight.models import activation as named_activation
 from firstlight.records import RunSpec
 from firstlight.theories.li2._boundary import locate_boundary
 from firstlight.theories.li2._calibration import HORIZON, MEASURED, below, chance, memorising, processes, was_fitted
-from firstlight.theories.li2._forecast import NEVER, UNKNOWN, Epochs, Forecast, IrrepForecast, Outcome, interval
+from firstlight.theories.li2._forecast import NEVER, UNKNOWN, Epochs, Forecast, IrrepForecast, Outcome, interval, odds
 from firstlight.theories.li2._kernel import c1_group_table
 from firstlight.theories.li2._own_boundary import OwnBoundary, ProgressCallback, own_boundary
 from firstlight.theories.li2._process import Process
@@ -326,7 +326,7 @@ def _with_story(forecast: Forecast, error: float, s: Situation, sigma: Activatio
     }
     story = f"{margin}; {ends[forecast.why]}"
     p = prod(value for name, value in forecast.chances.items() if name != "test rows")
-    story += "." if forecast.why == "test rows" else f" (probability {max(p, 1 - p):.2f})."
+    story += "." if forecast.why == "test rows" else f" (probability {odds(p)})."
     if sigma.polynomial is None or len(sigma.polynomial) != 3:
         story += f" Energies are those of x²; {sigma.name} has its own."
     if not forecast.wide_enough and forecast.why != "width":
