@@ -4,7 +4,7 @@ Four groups of order 12
 
 A finite group is a multiplication table. These four tables have twelve elements each, and a network that learns one
 of them has to find different features: Z12 is addition on a clock, D6 are the symmetries of a hexagon, A4 the
-rotations of a tetrahedron, and Dic3 is the smallest group of this size with a quaternionic irrep.
+rotations of a tetrahedron, and Dic3 is the only group of twelve elements with a quaternionic irrep.
 """
 
 import numpy as np

@@ -2,8 +2,8 @@
 A kernel machine that groks
 ===========================
 
-No neural network, no gradient descent: a kernel machine with learned features on addition mod 31. For several
-rounds it gets no new sum right, although its features already change. Then it generalises, round by round, as
+No neural network, no gradient descent: a kernel machine with learned features on addition mod 31. For some twenty
+rounds it gets no new sum right, while its features change slowly. Then it generalises within a few rounds, as
 networks do.
 """
 

@@ -112,6 +112,17 @@ def test_stages_and_story_come_from_one_decision(n, K, eta):
     assert bool(np.isfinite(forecast.epochs)) is (forecast.outcome == "grokking" and eta > 0)
 
 
+def test_a_forecast_says_whether_the_run_was_in_its_fit():
+    """The demo is one of the fitted runs; the same group with other pairs, width or decay is not."""
+    seen = li2.predict("Z71", n=2016, K=2048, eta=0.2016)
+    assert seen.fitted
+    assert "fitted to a run of this setting" in seen.story
+    for n, K, eta in ((2500, 2048, 0.2016), (2016, 1024, 0.2016), (2016, 2048, 0.4)):
+        other = li2.predict("Z71", n=n, K=K, eta=eta)
+        assert not other.fitted
+        assert "fitted to a run" not in other.story
+
+
 def test_without_test_rows_there_is_nothing_to_grok():
     forecast = li2.predict("Z31", n=961, K=512, eta=0.1)
     assert np.isnan(forecast.probability)
@@ -184,7 +195,8 @@ def test_the_unseen_runs_are_found_again():
 def test_forty_runs_that_the_constants_have_not_seen():
     """Groups, sizes, decays and activations drawn at random and predicted before they were trained.
 
-    Ten groups, none of those the constants come from; Adam with rate 2e-3, at most 4000 epochs, one seed each.
+    Ten groups, most of them also in the lists that the constants come from; Adam with rate 2e-3, at most 4000 epochs,
+    one seed each.
     """
     runs_seen = _unseen()
     forecasts = [

@@ -19,7 +19,7 @@ app = App(name="rfm", help="Fit a kernel machine that learns features to a table
 
 @app.command
 def fit(
-    table: Annotated[Path, Parameter(help="A .csv or .parquet file, one row per example.")],
+    table: Annotated[Path, Parameter(help="A .csv, .tsv or .parquet file, one row per example.")],
     /,
     *,
     target: Annotated[str, Parameter(help="The column to predict.")],
@@ -45,7 +45,7 @@ def fit(
 ) -> int:
     """Compare RFM with plain kernel ridge regression and gradient boosting, then fit it to all rows."""
     if not table.is_file():
-        raise exits.UserError(f"there is no file {table}; give a .csv or .parquet file")
+        raise exits.UserError(f"there is no file {table}; give a .csv, .tsv or .parquet file")
     from firstlight.cli._terminal.progress import Bar
     from firstlight.report import write
     from firstlight.rfm import compare, read_table

@@ -82,6 +82,15 @@ def processes() -> dict[str, Process]:
     return {name: Process.read(stored()[name]) for name in ("outcome", "epochs")}
 
 
+def was_fitted(values: dict[str, float]) -> bool:
+    """Return whether the constants were fitted to a run with these inputs, up to 0.02 standard deviations.
+
+    The forecast of a run that was in the fit agrees with it by construction, and is no test of the forecast.
+    """
+    process = processes()["outcome"]
+    return bool((np.abs(process.points - process.at(values)).max(axis=1) < 0.02).any())
+
+
 @lru_cache(maxsize=1)
 def memorising() -> Linear:
     """Return the fitted model of the logarithm of the epochs to memorise, times the rate."""

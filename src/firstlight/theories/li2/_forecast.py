@@ -89,6 +89,7 @@ class Forecast:
     - `why`: what decides against generalising: a key of `chances`, or what the rows show; '' if nothing does.
     - `seen`: last epoch of the rows that entered the forecast; None before training.
     - `outside`: what lies outside the measured range, where the uncertainty is wider.
+    - `fitted`: whether the constants were fitted to a run of this setting, so that the run is no test of them.
     - `story`: the forecast in words.
     - `curves`: recorded accuracies by name ("step", "train_accuracy", "test_accuracy"), for the figure.
     """
@@ -113,6 +114,7 @@ class Forecast:
     why: str = ""
     seen: int | None = None
     outside: tuple[str, ...] = ()
+    fitted: bool = False
     story: str = ""
     curves: Mapping[str, tuple[float, ...]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -227,6 +229,16 @@ def _rise(t: np.ndarray, when: float) -> np.ndarray:
         return np.zeros_like(t)
     accuracy = 1 / (1 + np.exp(-np.clip((np.log(t) - np.log(when)) / 0.08 + 4.6, -50, 50)))
     return np.where(accuracy < 1e-6, 0.0, accuracy)
+
+
+def odds(p: float) -> str:
+    """Return the larger of p and 1 − p in words; nothing that is forecast is certain.
+
+    >>> odds(0.13), odds(0.9991)
+    ('0.87', 'over 0.99')
+    """
+    larger = max(p, 1 - p)
+    return "over 0.99" if larger > 0.995 else f"{larger:.2f}"
 
 
 def _number(x: float) -> str:

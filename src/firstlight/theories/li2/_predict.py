@@ -15,8 +15,8 @@ from firstlight.models import Activation
 from firstlight.models import activation as named_activation
 from firstlight.records import RunSpec
 from firstlight.theories.li2._boundary import locate_boundary
-from firstlight.theories.li2._calibration import HORIZON, MEASURED, below, chance, memorising, processes
-from firstlight.theories.li2._forecast import NEVER, UNKNOWN, Epochs, Forecast, IrrepForecast, Outcome, interval
+from firstlight.theories.li2._calibration import HORIZON, MEASURED, below, chance, memorising, processes, was_fitted
+from firstlight.theories.li2._forecast import NEVER, UNKNOWN, Epochs, Forecast, IrrepForecast, Outcome, interval, odds
 from firstlight.theories.li2._kernel import c1_group_table
 from firstlight.theories.li2._own_boundary import OwnBoundary, ProgressCallback, own_boundary
 from firstlight.theories.li2._process import Process
@@ -156,6 +156,7 @@ def _assemble(
         stages=STAGES[outcome],
         why=why,
         outside=tuple(outside),
+        fitted=was_fitted(inputs(s)),
     )
     return _with_story(forecast, error, s, sigma)
 
@@ -325,13 +326,15 @@ def _with_story(forecast: Forecast, error: float, s: Situation, sigma: Activatio
     }
     story = f"{margin}; {ends[forecast.why]}"
     p = prod(value for name, value in forecast.chances.items() if name != "test rows")
-    story += "." if forecast.why == "test rows" else f" (probability {max(p, 1 - p):.2f})."
+    story += "." if forecast.why == "test rows" else f" (probability {odds(p)})."
     if sigma.polynomial is None or len(sigma.polynomial) != 3:
         story += f" Energies are those of x²; {sigma.name} has its own."
     if not forecast.wide_enough and forecast.why != "width":
         story += f" {s.width} hidden units may not suffice: {s.nodes} are needed when each is a pure feature."
     if forecast.outside:
         story += f" Outside the measured range: {', '.join(forecast.outside)}."
+    if forecast.fitted:
+        story += " The constants of the forecast were fitted to a run of this setting, among others."
     return replace(forecast, story=story)
 
 

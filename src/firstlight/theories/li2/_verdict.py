@@ -7,7 +7,7 @@ import numpy as np
 
 from firstlight.records import Agreement, RunRecord, Table, TheoryVerdict, first_row
 from firstlight.theories.li2._coverage import epochs_to_test_spec, predict_spec, reason_without_forecast
-from firstlight.theories.li2._forecast import Forecast
+from firstlight.theories.li2._forecast import Forecast, odds
 from firstlight.theories.li2._predict import decide
 from firstlight.theories.li2._stages import lasting_row
 
@@ -50,10 +50,10 @@ def verdict(record: RunRecord) -> TheoryVerdict | None:
     forecast = predict_spec(record.spec, within_steps=False)
     compare = _compare_time if forecast.outcome == "grokking" else _compare_failure
     predicted, agrees, sentence = compare(forecast, outcome, epochs_to_test_spec(record.spec))
-    odds = max(forecast.probability, 1 - forecast.probability)
+    known = "; a run of this setting was in the fit" if forecast.fitted else ""
     return TheoryVerdict(
         theory="li2",
-        predicted=f"{predicted} (probability {odds:.2f})",
+        predicted=f"{predicted} (probability {odds(forecast.probability)}{known})",
         measured=outcome.words,
         agrees=agrees,
         sentence=sentence,
