@@ -104,12 +104,16 @@ def test_the_address_holds_the_setting_and_one_knob_overlays_the_last_run(lab, p
     page.until("document.querySelectorAll('#scoreboard tbody tr').length === 5")
 
 
-def test_pause_stop_resume_by_the_buttons(lab, page):
-    slow = QUICK.format(200000, 3).replace("width=32", "width=512").replace("Z7", "Z23")
+def start_long_run(lab, page, seed):
+    slow = QUICK.format(200000, seed).replace("width=32", "width=512").replace("Z7", "Z23")
     page.open(f"{lab.url}/grok?{slow}").ready()
     page.until("!document.querySelector('#train').disabled")
     page.click("#train")
     page.until("document.body.dataset.rows > 3")
+
+
+def test_pause_stop_resume_by_the_buttons(lab, page):
+    start_long_run(lab, page, seed=3)
     page.click("#pause")
     page.until("document.querySelector('#run-state').textContent === 'paused'")
     id = page.js("return document.body.dataset.started")
@@ -126,11 +130,7 @@ def test_pause_stop_resume_by_the_buttons(lab, page):
 
 
 def test_a_run_names_the_job_that_it_waits_for_and_can_stop_it(lab, page):
-    slow = QUICK.format(200000, 7).replace("width=32", "width=512").replace("Z7", "Z23")
-    page.open(f"{lab.url}/grok?{slow}").ready()
-    page.until("!document.querySelector('#train').disabled")
-    page.click("#train")
-    page.until("document.body.dataset.rows > 3")
+    start_long_run(lab, page, seed=7)
     page.open(f"{lab.url}/grok?{QUICK.format(60, 8)}").ready()
     page.until("!document.querySelector('#train').disabled")
     page.click("#train")
