@@ -39,6 +39,7 @@ def train_at(page, address):
     free, start = free_share(), time.monotonic()
     page.open(address).ready()
     page.until("document.querySelector('#chance').textContent.includes('%')")
+    assert page.text("#chance") not in ("0 %", "100 %")  # nothing that is forecast is certain
     page.until("!document.querySelector('#train').disabled")
     pressed = time.monotonic()
     page.click("#train")

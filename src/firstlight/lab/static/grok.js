@@ -72,12 +72,18 @@ function range(three) {
   return `${round(three[0])} – ${round(three[2])}`;
 }
 
+// Nothing that is forecast is certain.
+function odds(chance) {
+  if (chance > 0.995) { return "over 99 %"; }
+  return chance < 0.005 ? "under 1 %" : `${Math.round(100 * chance)} %`;
+}
+
 function showForecast(answer) {
   const forecast = answer.forecast;
   if (forecast.computing) { $("#forecast-state").textContent = "computing the boundary of this group, once …"; }
   const covered = forecast.covered && !forecast.computing;
   if (!forecast.computing) { $("#forecast-state").textContent = forecast.covered ? "made from the setting alone, before training" : "not covered"; }
-  $("#chance").textContent = covered && forecast.chance !== null ? `${Math.round(100 * forecast.chance)} %` : "–";
+  $("#chance").textContent = covered && forecast.chance !== null ? odds(forecast.chance) : "–";
   $("#when-memorise").textContent = range(forecast.memorise);
   $("#when-generalise").textContent = range(forecast.generalise);
   $("#needed").textContent = covered ? `${(forecast.boundary[1] / answer.order ** 2).toFixed(2)}` : "–";
