@@ -15,6 +15,7 @@ def unreachable(page):
 
 def _missed(page):
     """Walk once; return what was not reached, or None if controls were replaced on the way."""
+    from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
 
     wanted = set(page.js(
@@ -24,7 +25,8 @@ def _missed(page):
     ))  # fmt: skip
     reached = set()
     for _ in range(len(wanted) + 25):
-        page.driver.switch_to.active_element.send_keys(Keys.TAB)
+        # A key of the keyboard goes to the page; a key for an element fails if the page draws that element again.
+        ActionChains(page.driver).send_keys(Keys.TAB).perform()
         place = page.js("return document.activeElement.dataset.place")
         if place is not None:
             reached.add(place)

@@ -34,6 +34,37 @@ def test_a_claim_is_checked_again_with_its_verdict_on_the_page(lab, page):
     assert "Checked on this machine" in page.text("#own")
 
 
+def test_a_check_that_is_over_between_two_events_is_shown_every_time(lab, page):
+    """Only its turn tells that a job ran again if it ended as it had ended before."""
+    page.open(f"{lab.url}/court/cogo.lemma-3").ready()
+    for _ in range(2):
+        page.js("delete document.body.dataset.checked; document.querySelector('#own').replaceChildren()")
+        page.until("!document.querySelector('#rerun').disabled")
+        hide(page, True)
+        turns = [job["turn"] for job in lab.jobs() if job["id"] == "claim:cogo.lemma-3"]
+        page.js("document.querySelector('#rerun').click()")
+        until_finished(lab, turns)
+        hide(page, False)
+        page.until("document.body.dataset.checked", 120)
+        assert "Checked on this machine" in page.text("#own")
+
+
+def hide(page, is_hidden):
+    """Close the stream of a tab as a browser does that shows another tab, or open it again."""
+    page.js("Object.defineProperty(document, 'hidden', {value: arguments[0], configurable: true})", is_hidden)
+    page.js("document.dispatchEvent(new Event('visibilitychange'))")
+
+
+def until_finished(lab, turns, seconds=120.0):
+    end = time.monotonic() + seconds
+    while not any(
+        job["id"] == "claim:cogo.lemma-3" and job["turn"] not in turns and job["state"] == "finished"
+        for job in lab.jobs()
+    ):
+        assert time.monotonic() < end, lab.jobs()
+        time.sleep(0.1)
+
+
 @pytest.mark.parametrize("path", ["/court", "/court/li2.theorem-2"])
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1280])

@@ -1,6 +1,7 @@
 """The jobs of a store: what waits, runs, was stopped or has ended, in a file that survives every process."""
 
 import json
+import secrets
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -30,6 +31,7 @@ class Job:
     - `done`, `total`: progress in the job's own unit.
     - `message`: a line on the end or the state.
     - `notes`: what a worker reports on the way, such as stages.
+    - `turn`: a random name of this submission. It tells a tab that a job ran again and ended between two of its events.
     """
 
     id: str
@@ -41,6 +43,7 @@ class Job:
     total: float = 0.0
     message: str = ""
     notes: dict[str, Any] = field(default_factory=dict)
+    turn: str = field(default_factory=lambda: secrets.token_hex(4))
 
 
 class Queue:

@@ -39,7 +39,17 @@ const button = $("#rerun");
 if (button) {
   const claim = button.dataset.claim;
   const id = `claim:${claim}`;
-  let last = null;
+  let asked = null;
+  let drawn = null;
+  // A short check ends before the page hears that it began: compare turns, not states.
+  const draw = async (job) => {
+    if (job.turn !== drawn) {
+      $("#own").innerHTML = await (await fetch(`/api/court/${claim}/own`)).text();
+      drawn = job.turn;
+    }
+    if (job.turn === asked) { document.body.dataset.checked = claim; }
+  };
+  let latest = null;
   const show = async (job, jobs) => {
     const active = job && ACTIVE.includes(job.state);
     button.disabled = Boolean(active);
@@ -52,17 +62,16 @@ if (button) {
     const problem = $("#rerun-problem");
     problem.hidden = job?.state !== "failed";
     problem.textContent = job?.state === "failed" ? `The check could not be run: ${job.message}` : "";
-    if (last && last !== job?.state && job?.state === "finished") {
-      $("#own").innerHTML = await (await fetch(`/api/court/${claim}/own`)).text();
-      document.body.dataset.checked = claim;
-    }
-    last = job?.state ?? null;
+    latest = job;
+    if (job?.state === "finished") { await draw(job); }
   };
   const stream = new Stream({ jobs: (jobs) => show(jobs.find((job) => job.id === id), jobs) });
   stream.show("");
   button.addEventListener("click", async () => {
     const answer = await post("/api/court", { claim });
-    if (!answer.ok) { $("#rerun-problem").hidden = false; $("#rerun-problem").textContent = answer.error; }
+    if (!answer.ok) { $("#rerun-problem").hidden = false; $("#rerun-problem").textContent = answer.error; return; }
+    asked = answer.turn;
+    if (latest?.state === "finished") { await draw(latest); }
   });
   $("#rerun-stop").addEventListener("click", () => post("/api/jobs", { id, action: "stop" }));
 }
