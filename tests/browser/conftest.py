@@ -213,7 +213,7 @@ def make_driver():
     options.binary_location = BROWSER
     for word in (
         "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1000",
-        "--disable-background-networking", "--disable-component-update", "--no-first-run",
+        "--hide-scrollbars", "--disable-background-networking", "--disable-component-update", "--no-first-run",
         "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost",
     ):  # fmt: skip
         options.add_argument(word)

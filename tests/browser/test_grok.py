@@ -39,7 +39,7 @@ def train_at(page, address):
     share, start = Share(), time.monotonic()
     page.open(address).ready()
     page.until("document.querySelector('#chance').textContent.includes('%')")
-    assert page.text("#chance") not in ("0 %", "100 %")  # nothing that is forecast is certain
+    assert page.text("#chance").replace("\u00a0", " ") not in ("0 %", "100 %")  # nothing that is forecast is certain
     page.until("!document.querySelector('#train').disabled")
     pressing, pressed = Share(), time.monotonic()
     page.click("#train")

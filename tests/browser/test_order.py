@@ -281,6 +281,11 @@ def test_points_that_ended_before_the_first_news_are_on_the_map(page, atlas):
     page.until("document.querySelector('#story').textContent.includes('1 of 2 runs')")
 
 
+def test_a_map_without_a_line_of_theory_has_nothing_to_scroll(page, atlas):
+    atlas()
+    assert page.js("const m = document.querySelector('.map-scroll'); return m.scrollHeight - m.clientHeight") == 0
+
+
 def test_the_open_cell_follows_the_newest_map(page, atlas):
     script = atlas(("GET /api/atlas/cell.*ids=a$", "<p>one</p>"), ("GET /api/atlas/cell.*ids=a%2Cb$", "<p>two</p>"))
     page.click("#grid button")

@@ -184,6 +184,7 @@ function drawLine() {
   const line = $("#line");
   line.replaceChildren();
   const record = state.map?.record;
+  line.style.display = record?.lines.length ? "" : "none"; // an empty drawing would make the map scroll
   if (!record?.lines.length) { return; }
   const columns = record.x.names.length, rows = record.y.names.length;
   const box = $("#map-box").getBoundingClientRect();

@@ -76,8 +76,8 @@ function range(three) {
 
 // Nothing that is forecast is certain.
 function odds(chance) {
-  if (chance > 0.995) { return "over 99 %"; }
-  return chance < 0.005 ? "under 1 %" : `${Math.round(100 * chance)} %`;
+  if (chance > 0.995) { return "over 99\u00a0%"; }
+  return chance < 0.005 ? "under 1\u00a0%" : `${Math.round(100 * chance)}\u00a0%`;
 }
 
 function showForecast(answer) {
