@@ -202,9 +202,9 @@ def test_a_lab_that_does_not_answer_is_named_and_asked_again(page, grok):
 
 def test_a_stream_that_is_lost_is_said_until_it_is_back(page, grok):
     grok()
-    page.js("tab.sources.at(-1).readyState = 0; tab.sources.at(-1).onerror()")
+    page.js("tab.sources.at(-1).readyState = 0; window.tries = setInterval(() => tab.sources.at(-1).onerror(), 300)")
     page.until("document.querySelector('#lost').checkVisibility()")
-    page.js("tab.sources.at(-1).readyState = 1; tab.sources.at(-1).onopen()")
+    page.js("clearInterval(tries); tab.sources.at(-1).readyState = 1; tab.sources.at(-1).onopen()")
     page.until("!document.querySelector('#lost').checkVisibility()")
 
 

@@ -65,9 +65,8 @@ export function newest() {
 let silence = null;
 function tell(connection) {
   document.body.dataset.connection = connection;
-  clearTimeout(silence);
-  if (connection === "open") { $("#lost").hidden = true; }
-  else { silence = setTimeout(() => { $("#lost").hidden = false; }, 1500); }
+  if (connection === "open") { clearTimeout(silence); silence = null; $("#lost").hidden = true; }
+  else { silence ??= setTimeout(() => { $("#lost").hidden = false; }, 1500); } // every try to reconnect fails anew
 }
 
 // One stream per tab. A hidden tab closes its stream, since browsers allow six connections to a server.
