@@ -18,6 +18,8 @@ import pytest
 
 DRIVER, BROWSER = "/usr/bin/chromedriver", "/usr/bin/chromium"
 SHOTS = os.environ.get("FIRSTLIGHT_SCREENSHOTS")
+PATIENCE = 120.0
+"""Seconds that a page may take on a loaded machine: it ends a wait that is in vain and is no target."""
 
 
 def pytest_collection_modifyitems(items):
@@ -26,6 +28,9 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if "tests/browser" in str(item.path):
             item.add_marker(pytest.mark.browser)
+            if item.get_closest_marker("timeout") is None:
+                # Several waits in a row, and the fixtures that train the runs to be shown, on a loaded machine.
+                item.add_marker(pytest.mark.timeout(1200))
             if missing:
                 item.add_marker(pytest.mark.skip(reason=f"no real browser: {', '.join(missing)} missing"))
 
@@ -52,7 +57,7 @@ class RunningLab:
     def recorder(self):
         return json.loads((self.folder / "store.sqlite.recorder.json").read_text())["pid"]
 
-    def stop_jobs(self, seconds=120.0):
+    def stop_jobs(self, seconds=2 * PATIENCE):
         """Stop every job, so that what a failed test leaves behind does not keep the worker from the next test."""
         if self.process.poll() is not None:
             self.start()
@@ -110,7 +115,7 @@ class Page:
     def js(self, code, *values):
         return self.driver.execute_script(code, *values)
 
-    def until(self, code, seconds=60.0):
+    def until(self, code, seconds=PATIENCE):
         """Wait until the JavaScript expression is true, and return its value."""
         end = time.monotonic() + seconds
         while not (value := self.js(f"return {code}")):
@@ -126,8 +131,11 @@ class Page:
         return self.js("return document.querySelector(arguments[0])?.textContent ?? ''", selector)
 
     def click(self, selector):
+        """Click as a user does: when the control is there and can be used."""
         from selenium.common.exceptions import StaleElementReferenceException
 
+        there = "((e) => e !== null && e.checkVisibility() && !e.disabled)"
+        self.until(f"{there}(document.querySelector({json.dumps(selector)}))")
         scroll = "document.querySelector(arguments[0]).scrollIntoView({block: 'center', behavior: 'instant'})"
         for attempt in range(6):
             try:
@@ -153,7 +161,12 @@ class Page:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
         metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
         self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
-        time.sleep(0.4)
+        scheme = "matchMedia('(prefers-color-scheme: dark)').matches"
+        self.until(f"window.innerWidth === {width} && {scheme} === {str(dark).lower()}")
+
+    def fits(self, width):
+        """Wait until nothing on the page is wider than the screen: charts follow its width a moment later."""
+        self.until(f"document.documentElement.scrollWidth <= {width}")
 
     def shot(self, name):
         """Save the whole page as a picture, if a folder is given by FIRSTLIGHT_SCREENSHOTS."""
@@ -200,7 +213,7 @@ def make_driver():
     options.binary_location = BROWSER
     for word in (
         "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1000",
-        "--disable-background-networking", "--disable-component-update", "--no-first-run",
+        "--hide-scrollbars", "--disable-background-networking", "--disable-component-update", "--no-first-run",
         "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1 , EXCLUDE localhost",
     ):  # fmt: skip
         options.add_argument(word)

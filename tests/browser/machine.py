@@ -4,9 +4,31 @@ import hashlib
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 SPIN_SECONDS = 0.4
+LEAST = 0.05
 _BLOCK = bytes(2**20)
+
+
+class Share:
+    """The share of the processors that this test and its processes could have, from `start` to `free`.
+
+    Other processes are what the kernel's clocks show beyond the own process and its descendants. Their load is
+    counted over the whole stretch: a look before and one after would miss what came and went in between.
+    """
+
+    def __init__(self):
+        self._start = _clocks()
+        self._first = free_share() if self._start is None else 1.0
+
+    def free(self):
+        """Return the share since the start: 1 on a machine that did nothing else."""
+        now = _clocks()
+        if self._start is None or now is None:
+            return min(self._first, free_share())
+        busy, own, whole = (after - before for after, before in zip(now, self._start, strict=True))
+        return min(1.0, max(LEAST, 1 - max(0.0, busy - own) / max(whole, 1e-9)))
 
 
 def free_share():
@@ -15,7 +37,7 @@ def free_share():
     As many threads as there are processors compute digests, which release the interpreter's lock, and compare their
     processor time with the wall clock.
     """
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = len(_processors())
 
     def spin(_):
         wall, own = time.perf_counter(), time.thread_time()
@@ -25,3 +47,41 @@ def free_share():
 
     with ThreadPoolExecutor(cores) as pool:
         return min(1.0, sum(pool.map(spin, range(cores))) / cores)
+
+
+def _processors():
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return range(os.cpu_count() or 1)
+
+
+def _clocks():
+    """Return busy, own and whole processor time in ticks, or None where there is no /proc."""
+    try:
+        lines = Path("/proc/stat").read_text().splitlines()
+        ours = {f"cpu{number}" for number in _processors()}
+        times = [[int(word) for word in line.split()[1:9]] for line in lines if line.split()[0] in ours]
+        whole = sum(map(sum, times))
+        idle = sum(row[3] + row[4] for row in times)  # idle, and waiting for a disk
+        return (whole - idle, _own(), whole) if whole else None
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _own():
+    """Return the ticks of this process and its descendants, with those of children that have ended."""
+    ticks, children = {}, {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        pid, parent = int(folder.name), int(words[1])
+        ticks[pid] = sum(int(word) for word in words[11:15])
+        children.setdefault(parent, []).append(pid)
+    total, waiting = 0, [os.getpid()]
+    while waiting:
+        pid = waiting.pop()
+        total += ticks.get(pid, 0)
+        waiting += children.get(pid, ())
+    return total

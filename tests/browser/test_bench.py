@@ -186,8 +186,7 @@ def test_axe_finds_nothing(lab, page, fitted, dark, width):
     open_bench(lab, page, f"?fit={fitted}{probe}")
     page.until("document.body.dataset.fit", 120)
     page.js("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
-    time.sleep(0.3)
-    assert page.js("return document.documentElement.scrollWidth") <= width
+    page.fits(width)
     assert not page.violations()
     page.js("document.querySelectorAll('details.numbers').forEach((d) => { d.open = false; })")
     page.shot(f"bench-{'dark' if dark else 'light'}-{width}")

@@ -5,8 +5,8 @@ import time
 import pytest
 
 from firstlight.records import Store
-from tests.browser.conftest import RunningLab
-from tests.browser.machine import free_share
+from tests.browser.conftest import PATIENCE, RunningLab
+from tests.browser.machine import Share
 
 VERDICT_SECONDS, FIRST_POINT_SECONDS = 30, 3
 """The targets of the lab, on two processors that do nothing else."""
@@ -33,23 +33,23 @@ def fresh(tmp_path):
 def train_at(page, address):
     """Open the page and press Train; return the seconds from opening to the verdict, and from Train to the first point.
 
-    Both are counted as if the machine did nothing else: the wall clock times the share of the processors that was free
-    just before or just after, whichever is less. On an idle machine this is the wall clock.
+    Both are counted as if the machine did nothing else: the wall clock times the share of the processors that other
+    programs left. On an idle machine this is the wall clock.
     """
-    free, start = free_share(), time.monotonic()
+    share, start = Share(), time.monotonic()
     page.open(address).ready()
     page.until("document.querySelector('#chance').textContent.includes('%')")
-    assert page.text("#chance") not in ("0 %", "100 %")  # nothing that is forecast is certain
+    assert page.text("#chance").replace("\u00a0", " ") not in ("0 %", "100 %")  # nothing that is forecast is certain
     page.until("!document.querySelector('#train').disabled")
-    pressed = time.monotonic()
+    pressing, pressed = Share(), time.monotonic()
     page.click("#train")
-    page.until("document.body.dataset.rows > 0", 120)
-    first = time.monotonic() - pressed
-    page.until("document.body.dataset.result", 240)
-    whole = time.monotonic() - start
-    free = min(free, free_share())
-    print(f"first point {first:.1f} s after Train, verdict {whole:.1f} s after opening, {free:.0%} of the machine free")
-    return whole * free, first * free
+    page.until("document.body.dataset.rows > 0")
+    first, early = time.monotonic() - pressed, pressing.free()
+    page.until("document.body.dataset.result", 480)
+    whole, free = time.monotonic() - start, share.free()
+    print(f"first point {first:.1f} s after Train with {early:.0%} of the machine free")
+    print(f"verdict {whole:.1f} s after opening with {free:.0%} of the machine free")
+    return whole * free, first * early
 
 
 def test_from_open_to_the_verdict_of_a_grokked_z23_in_a_lab_just_started(fresh, page):
@@ -80,7 +80,7 @@ def test_a_theory_without_a_verdict_says_why(lab, page):
     page.open(f"{lab.url}/grok?{QUICK.format(40, 1).replace('Z7', 'S3')}").ready()
     page.until("!document.querySelector('#train').disabled")
     page.click("#train")
-    page.until("document.body.dataset.result", 120)
+    page.until("document.body.dataset.result", 2 * PATIENCE)
     assert "needs an Abelian group, and S3 is not one." in page.text("#scoreboard")
 
 
@@ -89,14 +89,14 @@ def test_the_address_holds_the_setting_and_one_knob_overlays_the_last_run(lab, p
     page.until("!document.querySelector('#train').disabled")
     assert page.js("return document.querySelector('[name=group]').value") == "Z7"
     page.click("#train")
-    page.until("document.body.dataset.result", 120)
+    page.until("document.body.dataset.result", 2 * PATIENCE)
     first = page.js("return document.body.dataset.result")
     page.set("seed", "2")
     page.until("document.querySelector('#run-state').textContent === 'not run'")
     assert "seed=2" in page.js("return location.search")
     assert "Dotted: the run before" in page.text("#overlay-note")
     page.click("#train")
-    page.until(f"document.body.dataset.result !== '{first}'", 120)
+    page.until(f"document.body.dataset.result !== '{first}'", 2 * PATIENCE)
     before = page.js("return Bokeh.documents.map((d) => d.get_model_by_name('before')?.data.step.length ?? 0)")
     assert max(before) > 10
     page.driver.refresh()
@@ -113,15 +113,25 @@ def start_long_run(lab, page, seed):
     page.until("document.body.dataset.rows > 3")
 
 
+def held_rows(lab, id):
+    """Wait until the store has the last row of a paused run, which its worker sent before the pause."""
+    end = time.monotonic() + PATIENCE
+    while True:
+        paused = next(job for job in lab.jobs() if job["id"] == id and job["state"] == "paused")
+        steps = rows_of(lab, id)
+        if steps and steps[-1] == paused["done"]:
+            return steps
+        assert time.monotonic() < end, (paused, steps[-1:])
+        time.sleep(0.2)
+
+
 def test_pause_stop_resume_by_the_buttons(lab, page):
     start_long_run(lab, page, seed=3)
     page.click("#pause")
     page.until("document.querySelector('#run-state').textContent === 'paused'")
     id = page.js("return document.body.dataset.started")
-    # The worker reports a pause after its last row, and the recorder commits ten times a second.
-    time.sleep(2)
-    held = rows_of(lab, id)
-    time.sleep(2)
+    held = held_rows(lab, id)
+    time.sleep(2)  # what must not happen cannot be waited for
     assert rows_of(lab, id) == held
     page.click("#resume")
     page.until(f"Number(document.body.dataset.rows) > {len(held)}")
@@ -136,11 +146,11 @@ def test_a_run_names_the_job_that_it_waits_for_and_can_stop_it(lab, page):
     page.until("!document.querySelector('#train').disabled")
     page.click("#train")
     page.until("document.querySelector('#run-state').textContent === 'queued'")
-    words = page.until("document.querySelector('#progress-text').textContent")
-    assert "waits for “Z23" in words
+    page.until("document.querySelector('#progress-text').textContent.includes('waits for “Z23')")
+    words = page.text("#progress-text")
     assert "which runs in Grok live" in words
     page.click("#jobs li:has(.badge.running) button[aria-label^='Stop']")
-    page.until("document.body.dataset.result", 120)
+    page.until("document.body.dataset.result", 2 * PATIENCE)
     assert page.text("#run-state") == "finished"
 
 
@@ -151,15 +161,15 @@ def test_a_run_does_not_wait_for_a_sweep(lab, page):
     def running():
         return [job["id"] for job in lab.jobs() if job["kind"] == "sweep" and job["state"] == "running"]
 
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 2 * PATIENCE
     while not running():
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, lab.jobs()
         time.sleep(0.5)
     started = running()
     page.open(f"{lab.url}/grok?{QUICK.format(60, 9)}").ready()
     page.until("!document.querySelector('#train').disabled")
     page.click("#train")
-    page.until("document.body.dataset.result", 120)
+    page.until("document.body.dataset.result", 2 * PATIENCE)
     assert running() == started
 
 
@@ -179,7 +189,7 @@ def test_refresh_close_kill_and_reopen_lose_no_row_and_repeat_none(lab, page):
     lab.start()
     assert lab.recorder == recorder  # adopted
     page.open(lab.url + address).ready()
-    page.until("document.body.dataset.result", 180)
+    page.until("document.body.dataset.result", 2 * PATIENCE)
     stored = rows_of(lab, id)
     assert stored == sorted(set(stored))
     assert stored[0] == 0
@@ -238,10 +248,9 @@ def test_names_with_markup_are_text(lab, page):
 def test_axe_finds_nothing(lab, page, dark, width):
     page.open(f"{lab.url}/grok?{QUICK.format(60, 1)}").ready()
     page.look(width=width, dark=dark)
-    page.until("document.querySelector('#chance').textContent !== ''")
+    page.until("document.querySelector('#chance').textContent.includes('%')")
     page.js("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
-    time.sleep(0.5)
-    assert page.js("return document.documentElement.scrollWidth") <= width
+    page.fits(width)
     assert not page.violations()
     page.js("document.querySelectorAll('details').forEach((d) => { d.open = false; })")
     page.shot(f"grok-{'dark' if dark else 'light'}-{width}")
@@ -256,9 +265,11 @@ def test_two_browsers_see_the_same_run_without_cross_talk(lab, page, drivers):
     for tab in (page, other):
         tab.until("!document.querySelector('#train').disabled")
         tab.click("#train")
-    ids = [tab.until("document.body.dataset.result", 180) for tab in (page, other)]
+    ids = [tab.until("document.body.dataset.result", 2 * PATIENCE) for tab in (page, other)]
     assert ids[0] != ids[1]
     for id in ids:
         assert rows_of(lab, id)[-1] == 3000
-    titles = [tab.text("#jobs") for tab in (page, other)]
-    assert titles[0] == titles[1]
+    for tab in (page, other):  # a tab hears of the end of the other's run a moment later
+        tab.until("!document.querySelector('#jobs .badge.running, #jobs .badge.queued')")
+        tab.until(f"{ids}.every((id) => document.querySelector(`#earlier a[href*='${{id}}']`))")
+    other.open("about:blank")

@@ -57,12 +57,17 @@ def show(page, lab, name):
     return time.monotonic() - start
 
 
+ROUNDS = 3
+"""Looks at each of the two runs in turn; the quietest counts, since other programs disturb some of them."""
+
+
 def test_a_hundred_thousand_rows_scroll_as_smoothly_as_two_hundred(stored, page):
-    middles, slow = {}, {}
-    for name in ROWS:
+    middles, slow = {name: [] for name in ROWS}, {name: [] for name in ROWS}
+    for name in [*ROWS] * ROUNDS:
         seconds = show(page, stored, name)
-        gaps = np.median([page.driver.execute_async_script(SCROLL) for _ in range(3)], axis=0)
-        middles[name], slow[name] = float(np.median(gaps)), float(np.quantile(gaps, 0.95))
+        gaps = page.driver.execute_async_script(SCROLL)
+        middles[name].append(float(np.median(gaps)))
+        slow[name].append(float(np.quantile(gaps, 0.95)))
         steps = page.js("return Bokeh.documents.map((d) => Array.from(d.get_model_by_name('now')?.data.step ?? []))")
         drawn = max(steps, key=len)
         answer = page.driver.execute_async_script(
@@ -71,12 +76,12 @@ def test_a_hundred_thousand_rows_scroll_as_smoothly_as_two_hundred(stored, page)
             ".then((body) => done([body.total, body.columns.step.length, performance.now() - start]))"
         )
         print(f"{name}: shown in {seconds:.1f} s, {answer[0]} rows as {len(drawn)} points in {answer[2]:.0f} ms")
-        print(f"frames while scrolling: middle {middles[name]:.1f} ms, slowest twentieth {slow[name]:.1f} ms")
+        print(f"frames while scrolling: middle {middles[name][-1]:.1f} ms, slowest twentieth {slow[name][-1]:.1f} ms")
         assert answer[0] == ROWS[name]
         assert len(drawn) <= 1200
         assert drawn[0] == 0
         assert drawn[-1] == 200_000
     # Both were measured in one browser, so a loaded machine slows both; the room is for noise.
-    assert middles["long"] <= 2 * middles["short"] + 20
-    assert slow["long"] <= 3 * slow["short"] + 50
+    assert min(middles["long"]) <= 2 * min(middles["short"]) + 20
+    assert min(slow["long"]) <= 3 * min(slow["short"]) + 50
     assert not page.errors()

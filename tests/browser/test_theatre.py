@@ -8,6 +8,7 @@ from firstlight import runs
 from firstlight.lab import default_form, spec_of
 from firstlight.records import Store
 from tests.browser.conftest import RunningLab, is_inside
+from tests.browser.keyboard import press
 
 RUNS = {
     "Z11": {"group": "Z11", "width": "64", "steps": "200", "rate": "0.01"},
@@ -47,8 +48,7 @@ def stage(theatre, page):
 
 def keys(page, selector, *words):
     page.js("document.querySelector(arguments[0]).focus()", selector)
-    for word in words:
-        page.driver.switch_to.active_element.send_keys(word)
+    press(page, *words)
 
 
 def pixels(page):
@@ -241,7 +241,7 @@ def test_axe_finds_nothing(stage, page, dark, width):
     stage("Z11")
     page.js("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     page.until("document.querySelectorAll('#stage details tbody tr').length > 100")
-    assert page.js("return document.documentElement.scrollWidth") <= width
+    page.fits(width)
     assert not page.violations()
     page.js("document.querySelectorAll('details').forEach((d) => { d.open = false; })")
     page.shot(f"theatre-{'dark' if dark else 'light'}-{width}")

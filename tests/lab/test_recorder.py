@@ -1,14 +1,18 @@
 """The recorder: one writer per store, rows of all workers, adoption, kill -9."""
 
 import asyncio
+import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
+import time
 
 import pytest
 
 from firstlight.lab import LabError
+from firstlight.lab._hands import Hand
 from firstlight.lab._places import read_address
 from firstlight.records import Store, StoreError, run_id
 from tests.lab.conftest import spec, submit, until
@@ -200,6 +204,59 @@ def test_a_recorder_without_server_and_jobs_exits(places, connect):
         await until(lambda: not places.address.exists())
 
     asyncio.run(go())
+
+
+ENDING = """
+import json, os, sys, time
+from firstlight.records import Store
+places = json.loads(sys.argv[1])
+with Store(places["store"], "rw"):
+    with open(places["address"], "w") as file:
+        json.dump({"port": 9, "token": "x", "pid": os.getpid()}, file)
+    print("open", flush=True)
+    time.sleep(2)
+os.unlink(places["address"])
+"""
+
+
+@pytest.mark.skipif(os.name == "nt", reason="a process is asked for its life by a signal")
+def test_a_server_waits_for_a_recorder_that_is_about_to_exit(places, connect):
+    """It does not listen any more, and holds the lock until its workers have ended."""
+    words = json.dumps({"store": str(places.store), "address": str(places.address)})
+    with subprocess.Popen([sys.executable, "-c", ENDING, words], stdout=subprocess.PIPE, text=True) as ending:
+        assert ending.stdout.readline() == "open\n"
+
+        async def go():
+            client = await connect()
+            assert read_address(places.address)["pid"] != ending.pid
+            await client.end(keep_running=False)
+
+        asyncio.run(go())
+
+
+@pytest.mark.skipif(not hasattr(os, "waitid"), reason="waits for the end of a process and leaves it to its parent")
+def test_a_worker_is_not_dead_before_its_last_words_are_heard(tmp_path):
+    """What came late would be taken for words on the next job."""
+    code = (
+        "import sys; from firstlight.lab._frames import encode\n"
+        "for number in range(30): sys.stdout.buffer.write(encode({'event': 'rows', 'text': 'x' * 2_000}))"
+    )
+    heard = []
+
+    async def go():
+        def receive(message, arrays):
+            if not heard:  # the store is slow to write, and the process ends meanwhile
+                with contextlib.suppress(ChildProcessError):
+                    os.waitid(os.P_PID, hand.pid, os.WEXITED | os.WNOWAIT)
+                time.sleep(0.1)
+            heard.append(hand.is_dead)
+
+        hand = Hand("train", tmp_path / "log", receive, (sys.executable, "-c", code))
+        await hand.start()
+        await until(lambda: hand.is_dead and len(heard) == 30)
+
+    asyncio.run(go())
+    assert not any(heard)
 
 
 def test_a_worker_that_dies_fails_its_job_and_the_next_job_runs(connect):

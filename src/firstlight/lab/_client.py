@@ -17,6 +17,9 @@ from firstlight.lab._queue import forgotten
 START_SECONDS = 60.0
 """Seconds within which a new recorder must listen."""
 
+ENDING_SECONDS = 15.0
+"""Seconds that a recorder may take to exit after it has ceased to listen: its workers end first."""
+
 
 RECORDER = (sys.executable, "-m", "firstlight.lab._recorder")
 """The command of a recorder; store and idle seconds are added."""
@@ -107,15 +110,17 @@ class Client:
         return reply["result"]
 
     async def _connect(self) -> None:
-        deadline, process = time.monotonic() + START_SECONDS, None
+        start, process = time.monotonic(), None
         while True:
             if await self._adopt():
                 return
+            past = time.monotonic() - start
             if process is None:
-                process = self._start()
+                if past > ENDING_SECONDS or not _lives(read_address(self.places.address)):
+                    process = self._start()
             elif process.poll() is not None and process.returncode:
                 raise LabError(_last_words(self.places))
-            if time.monotonic() > deadline:
+            if past > START_SECONDS:
                 raise LabError(f"the recorder did not start within {START_SECONDS:g} s; see {self.places.log}")
             await asyncio.sleep(0.05)
 
@@ -183,6 +188,17 @@ class Client:
             self.jobs.pop(message["id"], None)
         for listener in self._listeners:
             listener(message)
+
+
+def _lives(address: dict[str, Any] | None) -> bool:
+    """Whether the process of an address exists; elsewhere than on POSIX systems a signal would end it."""
+    if address is None or os.name != "posix":
+        return False
+    try:
+        os.kill(int(address["pid"]), 0)
+    except (OSError, ValueError, OverflowError):
+        return False
+    return True
 
 
 def _last_words(places: Places) -> str:

@@ -45,8 +45,9 @@ class Hand:
 
     @property
     def is_dead(self) -> bool:
-        """Whether the process has ended."""
-        return self._process is not None and self._process.returncode is not None
+        """Whether the process has ended and all that it sent has been received."""
+        has_ended = self._process is not None and self._process.returncode is not None
+        return has_ended and (self._reading is None or self._reading.done())
 
     @property
     def pid(self) -> int | None:

@@ -79,7 +79,7 @@ async def stream(client: Client, reading: Reading, news: News, run: str, first: 
                 rows = await reading.rows(run, next_row) if now is not None and is_new else []
                 if rows:
                     next_row += len(rows)
-                    yield _event("rows", _columns(rows, next_row), next_row)
+                    yield _event("rows", {"run": run, **_columns(rows, next_row)}, next_row)
                 if now != status and now is not None:
                     status = now
                     yield _event("status", {"run": run, "status": status, "rows": next_row}, next_row)

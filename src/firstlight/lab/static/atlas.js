@@ -1,11 +1,11 @@
 // Room 4: a map of cells, theory's line over it, the runs of a cell, and sweeps that fill the map in.
 
-import { $, all, element, post, Stream } from "/static/lab.js";
-import { ACTIVE, item, waiting } from "/static/jobs.js";
+import { $, all, ask, element, newest, post, read, refusal, SILENCE, Stream } from "/static/lab.js";
+import { ACTIVE, control, showJobs, waiting } from "/static/jobs.js";
 import { problemsOf, Question, showProblems } from "/static/setting.js";
 
 const form = $("#setting");
-const state = { map: null, estimate: null, jobs: [], own: "", open: null, focus: [0, 0], asking: false, again: false, request: null, follow: "", done: "" };
+const state = { map: null, estimate: null, jobs: [], own: "", open: null, focus: [0, 0], asking: false, again: false, request: null, follow: "", done: null, failed: false, ended: "", timer: null, cell: "" };
 // Viridis, from 0 to 1: its lightness rises evenly, also for readers who see colours differently.
 const RAMP = [[68, 1, 84], [72, 36, 117], [65, 68, 135], [53, 95, 141], [42, 120, 142], [33, 145, 140], [34, 168, 132], [68, 191, 112], [122, 209, 81], [189, 223, 38], [253, 231, 37]];
 
@@ -17,6 +17,8 @@ function paint(share) {
   const luminance = 0.2126 * light[0] + 0.7152 * light[1] + 0.0722 * light[2];
   return [`rgb(${rgb.join(" ")})`, luminance > 0.179 ? "#000" : "#fff"];
 }
+
+const NONE = all("#jobs > li"); // what the list says while it is empty
 
 const short = (share) => (share === null ? "" : String(Math.round(share * 100) / 100));
 
@@ -44,24 +46,23 @@ function remember() {
 
 // ---- the map
 
-// One question at a time. A choice of the user stays the request until its answer is shown; a refresh repeats the view.
+// One question at a time. A choice of the user stays the request until it is answered; a refresh repeats the view.
 async function draw(wanted) {
   if (wanted) { state.request = wanted; }
   state.again = true;
   if (state.asking) { return; }
   state.asking = true;
-  while (state.again) {
-    state.again = false;
-    const request = state.request;
-    let answer = null;
-    try {
-      const response = await fetch(`/api/atlas?${new URLSearchParams(request ?? (state.follow ? { map: state.follow } : view()))}`);
-      answer = await response.json();
-      if (!response.ok) { $("#map-state").textContent = answer.error ?? "The lab does not answer."; answer = null; }
-    } catch { $("#map-state").textContent = "The lab does not answer. Is it still running?"; }
-    if (answer && request === state.request) { state.request = null; show(answer); }
-  }
-  state.asking = false;
+  try {
+    while (state.again) {
+      state.again = false;
+      const request = state.request;
+      const answer = await read(`/api/atlas?${new URLSearchParams(request ?? (state.follow ? { map: state.follow } : view()))}`);
+      if (request !== state.request) { continue; } // the user has chosen again
+      state.failed = !answer.ok;
+      if (!answer.silent) { state.request = null; } // what was refused would be refused again
+      if (answer.ok) { show(answer); } else { $("#map-state").textContent = answer.error ?? SILENCE; }
+    }
+  } finally { state.asking = false; }
 }
 
 function show(answer) {
@@ -89,7 +90,9 @@ function show(answer) {
   $("#numbers").innerHTML = answer.table;
   $("#export").href = `/api/atlas/export?${new URLSearchParams(view())}`;
   drawGrid(record);
-  if (answer.waiting) { setTimeout(() => draw(), 2000); }
+  clearTimeout(state.timer);
+  if (answer.waiting) { state.timer = setTimeout(() => draw(), 2000); }
+  if (state.open) { openCell(...state.open, true); }
   remember();
 }
 
@@ -128,6 +131,7 @@ function drawGrid(record) {
   if (grid.dataset.shape !== shape) {
     grid.dataset.shape = shape;
     state.focus = [Math.min(state.focus[0], columns - 1), Math.min(state.focus[1], rows - 1)];
+    if (state.open) { closeCell(); } // its place is that of another cell now
     buildGrid(grid, record, columns, rows);
   }
   grid.setAttribute("aria-label", `Share of seeds that generalise by ${record.y.label} and ${record.x.label}`);
@@ -180,6 +184,7 @@ function drawLine() {
   const line = $("#line");
   line.replaceChildren();
   const record = state.map?.record;
+  line.style.display = record?.lines.length ? "" : "none"; // an empty drawing would make the map scroll
   if (!record?.lines.length) { return; }
   const columns = record.x.names.length, rows = record.y.names.length;
   const box = $("#map-box").getBoundingClientRect();
@@ -234,6 +239,7 @@ $("#grid").addEventListener("click", (event) => {
 
 function closeCell() {
   state.open = null;
+  state.cell = "";
   markOpen();
   delete document.body.dataset.cell;
   $("#cell-title").textContent = "2 · Runs of a cell";
@@ -247,6 +253,9 @@ function markOpen() {
   }
 }
 
+const newestCell = newest();
+
+// A quiet opening repeats the cell on the page while a sweep fills it in: what has not changed stays as the reader left it.
 async function openCell(column, row, quietly = false) {
   const record = state.map?.record;
   const cell = record?.cells.find((one) => one.column === column && one.row === row);
@@ -256,13 +265,19 @@ async function openCell(column, row, quietly = false) {
   remember();
   $("#cell-title").textContent = `2 · Runs at ${record.x.label} ${record.x.names[column]}, ${record.y.label} ${record.y.names[row]}`;
   const key = `${column}.${row}`;
-  if (!cell.runs.length) {
-    $("#cell").replaceChildren(element("p", "No run of this cell has begun. Start or resume the sweep."));
-  } else {
-    const response = await fetch(`/api/atlas/cell?${new URLSearchParams({ ids: cell.runs.slice(0, 60).join(",") })}`);
-    if (state.open?.join(".") !== key) { return; }
-    if (response.ok) { $("#cell").innerHTML = await response.text(); }
-    else { $("#cell").replaceChildren(element("p", (await response.json()).error ?? "The runs cannot be read.", { class: "problem" })); }
+  const query = new URLSearchParams({ ids: cell.runs.slice(0, 60).join(",") });
+  const answer = await newestCell(cell.runs.length ? ask(`/api/atlas/cell?${query}`) : null);
+  if (answer === undefined || state.open?.join(".") !== key) { return; }
+  const box = $("#cell");
+  if (!answer?.ok) {
+    box.replaceChildren(answer ? element("p", refusal(answer), { class: "problem" }) : element("p", "No run of this cell has begun. Start or resume the sweep."));
+    state.cell = "";
+  } else if (answer.text !== state.cell) {
+    const open = all("details", box).map((details) => details.open);
+    state.cell = answer.text;
+    // The server escapes every value; this is markup of its own templates.
+    box.innerHTML = answer.text;
+    if (quietly) { all("details", box).forEach((details, place) => { details.open = open[place] ?? false; }); }
   }
   document.body.dataset.cell = key;
   if (!quietly) { $("#cell-title").scrollIntoView({ block: "nearest" }); $("#cell-title").focus({ preventScroll: true }); }
@@ -331,21 +346,17 @@ function showJob() {
 function onJobs(jobs) {
   const before = state.done;
   state.jobs = jobs.filter((job) => job.kind === "sweep").reverse();
-  state.done = state.jobs.map((job) => `${job.id} ${job.done} ${job.state} ${job.notes?.family ?? ""}`).join(";");
+  state.done = state.jobs.map((job) => `${job.id} ${job.turn} ${job.done} ${job.state} ${job.notes?.family ?? ""}`).join(";");
   showJob();
-  showQueue();
-  if (state.done !== before && before !== "") {
-    const ended = state.jobs.find((job) => job.id === state.own && !ACTIVE.includes(job.state));
-    draw().then(() => { if (state.open && state.map) { openCell(...state.open, true); } });
-    if (ended) { question.ask(); }
-  }
-  if (before === "") { state.done = state.done || "none"; }
-}
-
-function showQueue() {
-  if (!state.jobs.length) { return; }
-  const words = (job) => `${job.title}: ${Math.round(job.done)} of ${Math.round(job.total)} runs`;
-  $("#jobs").replaceChildren(...state.jobs.map((job) => item(job, { words: words(job) })));
+  showJobs($("#jobs"), state.jobs, (job) => ({ words: `${job.title}: ${Math.round(job.done)} of ${Math.round(job.total)} runs` }), NONE);
+  // The first news may be newer than the map that was asked for when the page opened.
+  if (state.done === before && !state.failed) { return; }
+  draw();
+  // A sweep that has ended has another cost: what is left of it.
+  const own = state.jobs.find((job) => job.id === state.own && !ACTIVE.includes(job.state));
+  const ended = own ? `${own.id} ${own.turn} ${own.state} ${own.done}` : "";
+  if (ended && ended !== state.ended) { question.ask(); }
+  state.ended = ended;
 }
 
 form.addEventListener("submit", async (event) => {
@@ -359,7 +370,7 @@ form.addEventListener("submit", async (event) => {
   draw();
 });
 form.addEventListener("input", (event) => { event.target.id === "sure" ? showJob() : changed(); });
-for (const action of ["stop", "resume"]) { $(`#${action}`).addEventListener("click", () => post("/api/jobs", { id: state.acting, action })); }
+for (const action of ["stop", "resume"]) { $(`#${action}`).addEventListener("click", () => control(state.acting, action)); }
 $("#view").addEventListener("submit", (event) => event.preventDefault());
 $("#view").addEventListener("input", (event) => {
   const chosen = event.target;

@@ -1,11 +1,11 @@
 // Room 6: a table, its target, the methods on the same folds; saved probes layer by layer.
 
-import { $, element, post, Stream } from "/static/lab.js";
-import { ACTIVE, item, listed, waiting } from "/static/jobs.js";
-import { problemsOf, read, showProblems } from "/static/setting.js";
+import { $, ask, element, newest, post, read, refusal, Stream } from "/static/lab.js";
+import { ACTIVE, control, listed, showJobs, waiting } from "/static/jobs.js";
+import { problemsOf, showProblem, showProblems } from "/static/setting.js";
 
 const form = $("#setting");
-const state = { jobs: [], job: form.dataset.job, shown: form.dataset.fit, probe: form.dataset.probe, opening: "", files: [], sequence: 0, wanted: form.dataset.target };
+const state = { jobs: [], job: form.dataset.job, turn: "", shown: form.dataset.fit, probe: form.dataset.probe, opening: null, files: [], sequence: 0, wanted: form.dataset.target };
 
 function values() {
   const entries = {};
@@ -72,10 +72,10 @@ function showProbeFiles() {
     const item = element("li");
     const button = element("button", "Open", { type: "button", "aria-label": `Open the probe ${file.name}` });
     button.addEventListener("click", async () => {
-      showProblems({});
+      showProblem("probe", "");
       const answer = await post("/api/bench/probe", { file: file.id });
-      if (!answer.ok) { showProblems({ probe: answer.problems?.file ?? answer.error }); return; }
-      state.opening = answer.id;
+      if (!answer.ok) { showProblem("probe", answer.problems?.file ?? answer.error); return; }
+      state.opening = answer.body;
       onJobs(state.jobs);
     });
     item.append(element("span", `${file.name} (${size(file.size)})`), button);
@@ -85,16 +85,20 @@ function showProbeFiles() {
 
 // ---- the comparison
 
+// A job that is done again keeps its id and has another turn: its earlier end is not the one that is waited for.
 function onJobs(jobs) {
   state.jobs = jobs;
-  const own = jobs.find((job) => job.id === state.job) ?? null;
-  showJob(own);
-  if (own?.state === "failed") { showProblems({ "": own.message }); state.job = ""; }
+  const own = jobs.find((job) => job.id === state.job && (!state.turn || job.turn === state.turn)) ?? null;
+  if (!own && !state.turn) { state.job = ""; } // it was removed
+  if (own) { state.turn = ""; }
+  if (own || !state.job) { showJob(own); }
+  if (own?.state === "failed") { showProblem("", own.message); state.job = ""; }
   if (own?.state === "finished" && own.notes.fit) { state.job = ""; showFit(own.notes.fit); }
-  const opened = jobs.find((job) => job.id === state.opening);
-  if (opened?.state === "failed") { state.opening = ""; showProblems({ probe: opened.message }); }
-  if (opened?.state === "finished" && opened.notes.probe) { state.opening = ""; showProbe(opened.notes.probe); }
-  showQueue();
+  const opened = jobs.find((job) => job.id === state.opening?.id && job.turn === state.opening.turn);
+  if (opened?.state === "failed") { state.opening = null; showProblem("probe", opened.message); }
+  if (opened?.state === "finished" && opened.notes.probe) { state.opening = null; showProbe(opened.notes.probe); }
+  showJobs($("#queue"), listed(jobs, (job) => job.kind === "fit" && (ACTIVE.includes(job.state) || job.state === "failed")),
+    () => ({ actions: ["stop", "remove"], isTold: false }));
 }
 
 function showJob(job) {
@@ -112,27 +116,35 @@ function showJob(job) {
   }
 }
 
-async function showPart(path, target, link) {
-  const response = await fetch(path);
-  if (!response.ok) { $(target).replaceChildren(element("p", (await response.json()).error ?? "It is not in this store.", { class: "problem" })); return false; }
-  // The server escapes every value; this is markup of its own templates.
-  $(target).innerHTML = await response.text();
-  $(link).hidden = false;
-  $(link).href = `${path}/export`;
-  return true;
+// Return a function that shows a part of the page by its address, unless a newer one was asked for meanwhile.
+function part(target, link) {
+  const newestPart = newest();
+  return async (path) => {
+    const answer = await newestPart(ask(path));
+    if (!answer) { return false; }
+    if (!answer.ok) { $(target).replaceChildren(element("p", refusal(answer), { class: "problem" })); return false; }
+    // The server escapes every value; this is markup of its own templates.
+    $(target).innerHTML = answer.text;
+    $(link).hidden = false;
+    $(link).href = `${path}/export`;
+    return true;
+  };
 }
 
+const fitPart = part("#result", "#export-fit");
+const probePart = part("#probe", "#export-probe");
+
 async function showFit(id) {
-  if (!await showPart(`/api/bench/fits/${encodeURIComponent(id)}`, "#result", "#export-fit")) { return; }
+  if (!await fitPart(`/api/bench/fits/${encodeURIComponent(id)}`)) { return; }
   state.shown = id;
   address();
-  showJob(null);
+  if (!state.job) { showJob(null); }
   document.body.dataset.fit = id;
   showRecords();
 }
 
 async function showProbe(id) {
-  if (!await showPart(`/api/bench/probes/${encodeURIComponent(id)}`, "#probe", "#export-probe")) { return; }
+  if (!await probePart(`/api/bench/probes/${encodeURIComponent(id)}`)) { return; }
   state.probe = id;
   address();
   document.body.dataset.probe = id;
@@ -140,11 +152,6 @@ async function showProbe(id) {
 }
 
 // ---- lists
-
-function showQueue() {
-  const shown = listed(state.jobs, (job) => job.kind === "fit" && (ACTIVE.includes(job.state) || job.state === "failed"));
-  $("#queue").replaceChildren(...shown.map((job) => item(job, { actions: ["stop", "remove"], isTold: false })));
-}
 
 function list(target, rows, name, show) {
   if (!rows.length) { return; }
@@ -159,9 +166,11 @@ function list(target, rows, name, show) {
   }));
 }
 
+const newestRecords = newest();
+
 async function showRecords() {
-  const answer = await read("/api/bench/records");
-  if (!answer.ok) { return; }
+  const answer = await newestRecords(read("/api/bench/records"));
+  if (!answer?.ok) { return; }
   list("#fits", answer.fits, "fit", showFit);
   list("#probes", answer.probes, "probe", showProbe);
 }
@@ -173,15 +182,16 @@ form.addEventListener("submit", async (event) => {
   showProblems({});
   const answer = await post("/api/bench", values());
   if (!answer.ok) { showProblems(problemsOf(answer)); return; }
-  state.job = answer.id;
+  Object.assign(state, { job: answer.id, turn: answer.turn });
   address();
-  onJobs(state.jobs.some((job) => job.id === answer.id) ? state.jobs : [...state.jobs, answer.body]);
+  showJob(answer.body);
+  onJobs(state.jobs);
 });
 form.addEventListener("input", (event) => {
   address();
   if (event.target.name === "file") { showColumns(); }
 });
-$("#stop").addEventListener("click", () => post("/api/jobs", { id: state.job, action: "stop" }));
+$("#stop").addEventListener("click", () => control(state.job, "stop"));
 $("#refresh").addEventListener("click", async () => { await showFiles(); await showColumns(); });
 
 const stream = new Stream({ jobs: onJobs });

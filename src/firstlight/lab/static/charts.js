@@ -101,7 +101,7 @@ class Chart {
       else if (renderer.name === "chosen") { glyph.fill_color = { value: series[1] }; glyph.line_color = { value: paper }; }
     }
     const legend = this.model("legend");
-    if (legend) { legend.background_fill_color = paper; legend.border_line_color = null; legend.label_text_color = ink; legend.label_text_font_size = "12px"; legend.padding = 2; }
+    if (legend) { legend.background_fill_color = paper; legend.border_line_color = null; legend.label_text_color = ink; legend.label_text_font_size = "12px"; legend.padding = 2; legend.spacing = 12; }
     for (let place = 0; place < 4; place += 1) {
       const box = this.model(`stage-${place}`);
       if (box) { box.fill_color = series[[4, 2, 3, 0][place]]; }

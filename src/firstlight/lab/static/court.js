@@ -1,7 +1,8 @@
 // Room 5: filters of the table, and a check that is run again.
 
-import { $, all, post, Stream } from "/static/lab.js";
-import { ACTIVE, waiting } from "/static/jobs.js";
+import { $, all, ask, post, Stream } from "/static/lab.js";
+import { ACTIVE, control, waiting } from "/static/jobs.js";
+import { showProblem } from "/static/setting.js";
 
 const form = $("#filters");
 if (form) {
@@ -39,18 +40,21 @@ const button = $("#rerun");
 if (button) {
   const claim = button.dataset.claim;
   const id = `claim:${claim}`;
-  let asked = null;
-  let drawn = null;
+  let asked = null, wanted = null, drawn = null, failure = "", latest = null;
   // A short check ends before the page hears that it began: compare turns, not states.
   const draw = async (job) => {
-    if (job.turn !== drawn) {
-      $("#own").innerHTML = await (await fetch(`/api/court/${claim}/own`)).text();
+    if (job.turn !== wanted) {
+      wanted = job.turn;
+      const answer = await ask(`/api/court/${claim}/own`);
+      if (job.turn !== wanted) { return; } // it was checked again meanwhile
+      if (!answer.ok) { wanted = drawn; return; }
+      // The server escapes every value; this is markup of its own templates.
+      $("#own").innerHTML = answer.text;
       drawn = job.turn;
     }
-    if (job.turn === asked) { document.body.dataset.checked = claim; }
+    if (drawn === asked) { document.body.dataset.checked = claim; }
   };
-  let latest = null;
-  const show = async (job, jobs) => {
+  const show = (job, jobs) => {
     const active = job && ACTIVE.includes(job.state);
     button.disabled = Boolean(active);
     $("#rerun-stop").hidden = !active;
@@ -59,20 +63,21 @@ if (button) {
       $("#progress").value = job.done;
       $("#progress-text").textContent = job.state === "queued" ? waiting(job, jobs) : `${Math.round(100 * job.done)} % ${job.message}`;
     }
-    const problem = $("#rerun-problem");
-    problem.hidden = job?.state !== "failed";
-    problem.textContent = job?.state === "failed" ? `The check could not be run: ${job.message}` : "";
+    const now = job?.state === "failed" ? `The check could not be run: ${job.message}` : "";
+    if (now || failure) { showProblem("", now); }
+    failure = now;
     latest = job;
-    if (job?.state === "finished") { await draw(job); }
+    if (job?.state === "finished") { draw(job); }
   };
   const stream = new Stream({ jobs: (jobs) => show(jobs.find((job) => job.id === id), jobs) });
   stream.show("");
   button.addEventListener("click", async () => {
     const answer = await post("/api/court", { claim });
-    if (!answer.ok) { $("#rerun-problem").hidden = false; $("#rerun-problem").textContent = answer.error; return; }
+    showProblem("", answer.ok ? "" : answer.error);
+    if (!answer.ok) { return; }
     asked = answer.turn;
-    if (latest?.state === "finished") { await draw(latest); }
+    if (latest?.state === "finished") { draw(latest); }
   });
-  $("#rerun-stop").addEventListener("click", () => post("/api/jobs", { id, action: "stop" }));
+  $("#rerun-stop").addEventListener("click", () => control(id, "stop"));
 }
 document.body.dataset.ready = "yes";

@@ -1,13 +1,15 @@
 // Room 1: a setting, its forecast, the run over the forecast, and the scoreboard.
 
-import { $, all, element, post, Stream } from "/static/lab.js";
+import { $, all, element, newest, post, read, Stream } from "/static/lab.js";
 import { loadChart, number } from "/static/charts.js";
-import { item, listed, waiting } from "/static/jobs.js";
-import { problemsOf, Question, showProblems } from "/static/setting.js";
+import { ACTIVE, control, listed, showJobs, waiting } from "/static/jobs.js";
+import { problemsOf, Question, showProblem, showProblems } from "/static/setting.js";
 
 const form = $("#setting");
 const charts = {};
-const state = { setting: null, shown: "", job: null, status: null, points: 0, before: null, jobs: [] };
+const state = { setting: null, shown: "", job: null, status: null, rows: 0, points: 0, late: null, result: "", failure: "", jobs: [], ended: "", named: "Z23" };
+const CURVES = ["accuracy", "loss", "features"];
+const ENDED = ["finished", "diverged", "failed"];
 const MOST_POINTS = 3000;
 const STAGES = {
   lazy: ["I", "Stage I, lazy: the last layer memorises with random features."],
@@ -36,8 +38,8 @@ function changed() {
 
 function answered(answer) {
   $("#train").disabled = !answer.ok;
+  state.setting = answer.ok ? answer : null;
   if (!answer.ok) { return 0; }
-  state.setting = answer;
   showForecast(answer);
   showRun(answer);
   return answer.forecast.computing ? 1000 : 0;
@@ -74,8 +76,8 @@ function range(three) {
 
 // Nothing that is forecast is certain.
 function odds(chance) {
-  if (chance > 0.995) { return "over 99 %"; }
-  return chance < 0.005 ? "under 1 %" : `${Math.round(100 * chance)} %`;
+  if (chance > 0.995) { return "over 99\u00a0%"; }
+  return chance < 0.005 ? "under 1\u00a0%" : `${Math.round(100 * chance)}\u00a0%`;
 }
 
 function showForecast(answer) {
@@ -116,71 +118,78 @@ function showForecast(answer) {
 async function showRun(answer) {
   if (answer.id === state.shown) { return; }
   // The run that was on the page stays as a dotted line under the next one.
-  const finished = state.shown && state.status && charts.accuracy.columns.step?.length > 1;
-  if (finished) {
-    state.before = { title: state.title, columns: copyColumns() };
-    for (const name of ["accuracy", "loss", "features"]) { charts[name].put("before", state.before.columns[name]); }
-    $("#overlay-note").textContent = `Dotted: the run before, ${state.before.title}.`;
+  if (state.shown && state.status && charts.accuracy.columns.step?.length > 1) {
+    for (const name of CURVES) { charts[name].put("before", charts[name].columns); }
+    $("#overlay-note").textContent = `Dotted: the run before, ${state.title}.`;
   }
-  state.shown = answer.id;
-  state.title = answer.title;
-  state.status = answer.status;
-  state.points = 0;
-  clearCurves();
+  Object.assign(state, { shown: answer.id, title: answer.title, status: answer.status, rows: 0, points: 0, late: null, result: "" });
+  for (const name of CURVES) { charts[name].put("now", { step: [] }); }
   showStages([]);
   $("#scoreboard").replaceChildren(element("p", "When the run ends, each theory's prediction stands here beside the measurement."));
   $("#export").hidden = true;
   showJob(answer.job, answer.status);
   if (answer.status) { await loadCurve(answer.id); }
-  stream.show(answer.id, state.rows ?? 0);
-  if (["finished", "diverged", "failed"].includes(answer.status)) { await showResult(answer.id); }
+  if (answer.id !== state.shown) { return; } // another setting was chosen meanwhile
+  stream.show(answer.id, state.rows);
+  if (ENDED.includes(answer.status)) { await showResult(answer.id, answer.status); }
 }
 
-function copyColumns() {
-  const copies = {};
-  for (const name of ["accuracy", "loss", "features"]) { copies[name] = { ...charts[name].columns }; }
-  return copies;
-}
+const newestCurve = newest();
 
-function clearCurves() {
-  state.rows = 0;
-  for (const name of ["accuracy", "loss", "features"]) { charts[name].put("now", { step: [] }); }
-}
-
+// Load the whole curve, thinned. Rows that the stream brings meanwhile wait, and follow it.
 async function loadCurve(id) {
-  const answer = await (await fetch(`/api/runs/${id}/rows`)).json();
-  if (id !== state.shown || !answer.columns) { return; }
-  for (const name of ["accuracy", "loss", "features"]) { charts[name].put("now", answer.columns); }
-  state.rows = answer.total;
-  state.points = answer.columns.step.length;
+  state.late = [];
+  const answer = await newestCurve(read(`/api/runs/${id}/rows`));
+  if (!answer || id !== state.shown) { return; }
+  const late = state.late;
+  state.late = null;
+  if (answer.ok && answer.columns.step) {
+    for (const name of CURVES) { charts[name].put("now", answer.columns); }
+    state.rows = answer.total;
+    state.points = answer.columns.step.length;
+  }
+  late.forEach(append);
 }
 
 function onRows(message) {
-  const columns = message.columns;
-  if (!columns.step.length) { return; }
-  for (const name of ["accuracy", "loss", "features"]) { charts[name].append("now", columns); }
+  if (message.run !== state.shown) { return; }
+  if (state.late) { state.late.push(message); } else { append(message); }
+}
+
+function append(message) {
+  const columns = after(charts.accuracy.columns.step?.at(-1) ?? -1, message.columns);
+  if (columns.step.length) { for (const name of CURVES) { charts[name].append("now", columns); } }
   state.points += columns.step.length;
-  state.rows = message.total;
-  document.body.dataset.rows = String(message.total);
+  state.rows = Math.max(state.rows, message.total);
+  document.body.dataset.rows = String(state.rows);
   $("#run-empty").hidden = true;
   if (state.points > MOST_POINTS) { state.points = 0; loadCurve(state.shown); }
+}
+
+// Leave out the rows up to a step: a curve that was loaded meanwhile has them.
+function after(step, columns) {
+  const first = columns.step.findIndex((own) => own > step);
+  return first === 0 ? columns : Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, first < 0 ? [] : values.slice(first)]));
 }
 
 async function onStatus(message) {
   if (message.run !== state.shown) { return; }
   state.status = message.status;
-  if (["finished", "diverged", "failed"].includes(message.status)) { await showResult(message.run); }
+  if (ENDED.includes(message.status)) { await showResult(message.run, message.status); }
 }
 
 function onJobs(jobs) {
   state.jobs = jobs;
   const own = jobs.find((job) => job.id === state.shown) ?? null;
-  const ended = state.job && own && state.job.state !== own.state && ["finished", "diverged", "failed", "stopped"].includes(own.state);
   showJob(own, state.status);
-  if (own?.notes?.stages && !["finished"].includes(state.status)) { showStages(own.notes.stages); }
-  if (own?.state === "failed") { showProblems({ "": own.message }); }
-  if (ended) { showEarlier(); }
-  showQueue();
+  if (own?.notes?.stages && state.status !== "finished") { showStages(own.notes.stages); }
+  const failure = own?.state === "failed" ? own.message : "";
+  if (failure || state.failure) { showProblem("", failure); }
+  state.failure = failure;
+  // A short run ends before the page hears that it began: compare what has ended, not how one job changed.
+  const ended = jobs.filter((job) => job.kind === "run" && !ACTIVE.includes(job.state)).map((job) => `${job.id} ${job.turn} ${job.state}`).join();
+  if (ended !== state.ended) { state.ended = ended; showEarlier(); }
+  showJobs($("#jobs"), listed(jobs, (job) => job.kind === "run" && !["finished", "diverged"].includes(job.state)));
 }
 
 function showJob(job, status) {
@@ -219,10 +228,13 @@ function showStages(stages) {
     : [element("li", "They are marked in the curves as soon as they are detected.")]));
 }
 
-async function showResult(id) {
-  const response = await fetch(`/api/runs/${id}/result`);
-  if (!response.ok || id !== state.shown) { return; }
-  const answer = await response.json();
+// Each reconnection of the stream repeats the status: a result that is on the page already is not drawn again.
+async function showResult(id, status) {
+  if (state.result === `${id} ${status}`) { return; }
+  state.result = `${id} ${status}`;
+  const answer = await read(`/api/runs/${id}/result`);
+  if (id !== state.shown) { return; }
+  if (!answer.ok) { state.result = ""; return; }
   // The server escapes every value; this is markup of its own templates.
   $("#scoreboard").innerHTML = answer.html;
   document.body.dataset.result = id;
@@ -235,21 +247,20 @@ async function showResult(id) {
   if (answer.rows !== state.rows) { await loadCurve(id); }
 }
 
-// ---- lists
+// ---- the list of runs
 
-function showQueue() {
-  const shown = listed(state.jobs, (job) => job.kind === "run" && !["finished", "diverged"].includes(job.state));
-  $("#jobs").replaceChildren(...shown.map((job) => item(job)));
-}
+const newestList = newest();
 
 async function showEarlier() {
-  const answer = await (await fetch("/api/runs")).json();
-  if (!answer.runs?.length) { return; }
+  const answer = await newestList(read("/api/runs"));
+  const shown = JSON.stringify(answer?.runs ?? []);
+  if (!answer?.runs?.length || shown === $("#earlier").dataset.shown) { return; }
+  $("#earlier").dataset.shown = shown;
   $("#earlier").replaceChildren(...answer.runs.map((run) => {
-    const item = element("li");
-    item.append(element("span", `${run.title}. ${run.story}`), element("span", run.status, { class: `badge ${run.status}` }),
+    const line = element("li");
+    line.append(element("span", `${run.title}. ${run.story}`), element("span", run.status, { class: `badge ${run.status}` }),
       element("a", "Export", { href: `/api/runs/${run.id}/export`, "aria-label": `Export ${run.title}` }));
-    return item;
+    return line;
   }));
 }
 
@@ -257,11 +268,13 @@ async function showEarlier() {
 
 form.addEventListener("submit", async (event) => {
   event.preventDefault();
+  showProblems({});
+  state.result = ""; // a run that failed is trained again, and may end in the same way
   const answer = await post("/api/runs", { form: values() });
   if (!answer.ok) { showProblems(problemsOf(answer)); return; }
   document.body.dataset.started = answer.id;
   if (answer.body.state === "finished") { showProblems({ "": "This run is already in the store. Change a knob, such as the seed, for another." }); }
-  stream.show(state.shown, state.rows ?? 0);
+  stream.show(state.shown, state.rows);
 });
 form.addEventListener("input", (event) => {
   const twin = event.target.dataset?.for;
@@ -271,7 +284,7 @@ form.addEventListener("input", (event) => {
   changed();
 });
 for (const action of ["pause", "resume", "stop"]) {
-  $(`#${action}`).addEventListener("click", () => post("/api/jobs", { id: state.shown, action }));
+  $(`#${action}`).addEventListener("click", () => control(state.shown, action));
 }
 $("#table-file").addEventListener("change", async (event) => {
   const file = event.target.files[0];
@@ -283,6 +296,7 @@ $("#use-table").addEventListener("click", async () => {
   const answer = await post("/api/tables", { name: $("#table-file").files[0]?.name.replace(/\.\w+$/, "") ?? "my table", text: $("#table-text").value });
   if (!answer.ok) { showProblems(problemsOf(answer, "table")); return; }
   showProblems({});
+  if (!form.elements.table.value) { state.named = form.elements.group.value; }
   form.elements.table.value = answer.table;
   form.elements.group.value = answer.group;
   $("#table-state").textContent = `A table of your own with ${answer.order} elements is in use.`;
@@ -290,13 +304,14 @@ $("#use-table").addEventListener("click", async () => {
 });
 $("#drop-table").addEventListener("click", () => {
   form.elements.table.value = "";
-  form.elements.group.value = "Z23";
+  form.elements.group.value = state.named;
   $("#table-state").textContent = "";
   changed();
 });
 for (const button of all(".copy-as")) {
   button.addEventListener("click", async () => {
-    const text = state.setting?.copies[button.dataset.as] ?? "";
+    if (!state.setting) { $("#copied").textContent = "Nothing is copied: mend the setting first."; return; }
+    const text = state.setting.copies[button.dataset.as];
     $("#copy-text").textContent = text;
     try { await navigator.clipboard.writeText(text); $("#copied").textContent = "Copied."; }
     catch { $("#copied").textContent = "Select the text below to copy it."; $("#copy-text").closest("details").open = true; }

@@ -16,21 +16,57 @@ export function colour(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
+export const SILENCE = "The lab does not answer. Is it still running?";
+
 // A server that was started again has another token: fetch it once and repeat the request.
 export async function post(path, values, again = true) {
-  const answer = await fetch(path, {
-    method: "POST",
-    headers: { "content-type": "application/json", "x-firstlight-token": token },
-    body: JSON.stringify(values),
-  });
+  const options = { method: "POST", headers: { "content-type": "application/json", "x-firstlight-token": token }, body: JSON.stringify(values) };
+  const answer = await ask(path, options);
   if (answer.status === 403 && again) {
-    token = await (await fetch("/token")).text();
+    token = (await ask("/token")).text ?? token;
     return post(path, values, false);
   }
-  const text = await answer.text();
+  return { ...parsed(answer), body: parsed(answer) };
+}
+
+// Read an answer of the lab; `ok` says whether it is one, and `silent` whether there was none.
+export async function read(path) { return parsed(await ask(path)); }
+
+// Return the text of an answer of the lab, such as a part of a page.
+export async function ask(path, options = {}) {
+  try {
+    const response = await fetch(path, options);
+    return { ok: response.ok, status: response.status, text: await response.text() };
+  } catch { return { ok: false, status: 0, silent: true, error: SILENCE }; }
+}
+
+// Return the words of an answer that is none.
+export function refusal(answer) { return answer.error ?? parsed(answer).error ?? SILENCE; }
+
+function parsed({ text, status, ...answer }) {
+  if (text === undefined) { return answer; }
   let body;
-  try { body = JSON.parse(text); } catch { body = { error: text }; }
-  return { ok: answer.ok, status: answer.status, ...body, body };
+  try { body = JSON.parse(text); } catch { body = { error: text.slice(0, 400) }; }
+  return { ...body, ok: answer.ok };
+}
+
+// Return a function that awaits an answer, and undefined instead if it was called again since: of several answers to
+// one place of the page only that to the newest question may be shown.
+export function newest() {
+  let number = 0;
+  return async (answer) => {
+    const own = ++number;
+    const value = await answer;
+    return own === number ? value : undefined;
+  };
+}
+
+// A reader who looks on hears of a lab that is gone; a short interruption is not worth words.
+let silence = null;
+function tell(connection) {
+  document.body.dataset.connection = connection;
+  if (connection === "open") { clearTimeout(silence); silence = null; $("#lost").hidden = true; }
+  else { silence ??= setTimeout(() => { $("#lost").hidden = false; }, 1500); } // every try to reconnect fails anew
 }
 
 // One stream per tab. A hidden tab closes its stream, since browsers allow six connections to a server.
@@ -41,6 +77,7 @@ export class Stream {
     this.next = 0;
     document.addEventListener("visibilitychange", () => { document.hidden ? this.close() : this.open(); });
     window.addEventListener("pagehide", () => this.close());
+    window.addEventListener("pageshow", (event) => { if (event.persisted) { this.open(); } });
   }
 
   show(run, next = 0) {
@@ -66,8 +103,13 @@ export class Stream {
         this.handlers[name]?.(JSON.parse(event.data));
       });
     }
-    source.onerror = () => { document.body.dataset.connection = "lost"; if (source.readyState === 2) { setTimeout(() => this.open(), 1000); } };
-    source.onopen = () => { document.body.dataset.connection = "open"; };
+    source.onerror = () => {
+      if (source !== this.source) { return; }
+      tell("lost");
+      // A browser reconnects by itself, except after an answer that is no stream.
+      if (source.readyState === 2) { setTimeout(() => { if (source === this.source) { this.open(); } }, 1000); }
+    };
+    source.onopen = () => { if (source === this.source) { tell("open"); } };
   }
 
   close() {

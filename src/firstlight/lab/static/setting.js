@@ -1,34 +1,32 @@
 // A setting: its problems beside its controls, and its question to the lab, asked again whenever a control has moved.
 
-import { $, all } from "/static/lab.js";
+import { $, all, read } from "/static/lab.js";
 
-const SILENCE = "The lab does not answer. Is it still running?";
+const AGAIN = 2000; // milliseconds until a question is repeated that the lab did not answer
 
 // Show each problem beside its control. `stands` maps a name to the visible control, where the named one is hidden.
 export function showProblems(problems, stands = {}) {
-  const form = $("#setting");
-  for (const line of all("[data-problem]")) {
-    const name = line.dataset.problem;
-    const message = problems[name];
-    line.hidden = !message;
-    line.textContent = message ?? "";
-    line.closest(".knob")?.classList.toggle("wrong", Boolean(message));
-    const control = stands[name] ?? (name ? form.elements[name] : null);
-    if (control?.setAttribute) { message ? control.setAttribute("aria-invalid", "true") : control.removeAttribute("aria-invalid"); }
-  }
+  for (const line of all("[data-problem]")) { showIn(line, problems[line.dataset.problem], stands); }
+}
+
+// Show or end the one problem of a name; the others stay.
+export function showProblem(name, message, stands = {}) {
+  const line = all("[data-problem]").find((place) => place.dataset.problem === name);
+  if (line) { showIn(line, message, stands); }
+}
+
+function showIn(line, message, stands) {
+  const name = line.dataset.problem;
+  line.hidden = !message;
+  if (line.textContent !== (message ?? "")) { line.textContent = message ?? ""; }
+  line.closest(".knob")?.classList.toggle("wrong", Boolean(message));
+  const control = stands[name] ?? (name ? $("#setting").elements[name] : null);
+  if (control?.setAttribute) { message ? control.setAttribute("aria-invalid", "true") : control.removeAttribute("aria-invalid"); }
 }
 
 // Return the problems of an answer that was refused.
 export function problemsOf(answer, field = "", words = "The lab refused the request.") {
   return answer.problems ?? { [field]: answer.error ?? words };
-}
-
-// Read an answer of the lab; `ok` says whether it is one.
-export async function read(path) {
-  try {
-    const response = await fetch(path);
-    return { ...(await response.json()), ok: response.ok };
-  } catch { return { ok: false, error: SILENCE }; }
 }
 
 // A question that follows a form. It is asked a moment after the last change, and an answer that a newer question has
@@ -39,6 +37,7 @@ export class Question {
   }
 
   changed() {
+    this.number += 1; // an answer that is still on its way belongs to the form as it was
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.ask(), this.pause);
   }
@@ -53,7 +52,8 @@ export class Question {
     if (number !== this.number) { return; }
     showProblems(answer.ok ? {} : problemsOf(answer), this.stands);
     if (!answer.ok) { this.say("not computed: see the message beside the setting"); }
-    const again = await this.answered(answer);
+    const wanted = await this.answered(answer);
+    const again = answer.silent ? AGAIN : wanted;
     if (again) { setTimeout(() => { if (number === this.number) { this.ask(); } }, again); }
   }
 }

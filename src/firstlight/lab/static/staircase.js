@@ -1,12 +1,12 @@
 // Room 3: a case, its predicted staircase, gradient flow over it, and the jumps side by side.
 
-import { $, all, element, post, Stream } from "/static/lab.js";
+import { $, all, element, newest, post, read, Stream } from "/static/lab.js";
 import { loadChart, number as digits } from "/static/charts.js";
-import { ACTIVE, item, listed, waiting } from "/static/jobs.js";
+import { ACTIVE, control, listed, showJobs, waiting } from "/static/jobs.js";
 import { problemsOf, Question, showProblems as showAll } from "/static/setting.js";
 
 const form = $("#setting");
-const state = { answer: null, shown: "", job: null, jobs: [], curve: null, alpha: "", others: [], family: "" };
+const state = { answer: null, shown: "", job: null, jobs: [], curve: null, alpha: "", others: [], family: "", started: new Set(), reading: "" };
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 const OTHERS = 3;
 let chart;
@@ -198,7 +198,8 @@ function onJobs(jobs) {
   }
   if (own?.state === "failed" && before?.state !== "failed") { showProblems({ "": own.message }); }
   if (own?.state === "finished" && !state.done && state.answer) { showResult(state.shown); }
-  showQueue();
+  showJobs($("#queue"), listed(jobs, (job) => job.kind === "staircase" && (ACTIVE.includes(job.state) || job.state === "failed")),
+    (job) => ({ actions: ["stop", "remove"], isTold: job.state === "failed" }));
 }
 
 function showJob(job, stored) {
@@ -218,9 +219,11 @@ function showJob(job, stored) {
 }
 
 async function showResult(id) {
-  const response = await fetch(`/api/staircase/${id}/result`);
-  if (!response.ok || id !== state.shown) { return; }
-  const answer = await response.json();
+  if (id === state.reading) { return; }
+  state.reading = id;
+  const answer = await read(`/api/staircase/${id}/result`);
+  if (id === state.reading) { state.reading = ""; }
+  if (!answer.ok || id !== state.shown) { return; }
   state.curve = answer.curve;
   state.done = true;
   chart.put("now", answer.curve);
@@ -236,39 +239,37 @@ async function showResult(id) {
 }
 
 async function run() {
-  // A new flow takes the place of one that still runs; those that were stopped are forgotten.
-  for (const job of state.jobs.filter((other) => other.kind === "staircase" && other.id !== `staircase:${state.shown}`)) {
+  // A new flow takes the place of one of this tab that still runs; those that were stopped are forgotten.
+  for (const job of state.jobs.filter((other) => state.started.has(other.id) && other.id !== `staircase:${state.shown}`)) {
     if (ACTIVE.includes(job.state)) { await post("/api/jobs", { id: job.id, action: "stop" }); }
     else if (job.state === "stopped") { await post("/api/jobs", { id: job.id, action: "remove" }); }
   }
   const answer = await post("/api/staircase", { form: values() });
   if (!answer.ok) { showProblems(problemsOf(answer)); return; }
+  state.started.add(answer.body.id);
   if (answer.body.state === "finished") { await showResult(answer.body.id.replace("staircase:", "")); }
 }
 
 // ---- lists
 
-function showQueue() {
-  const shown = listed(state.jobs, (job) => job.kind === "staircase" && (ACTIVE.includes(job.state) || job.state === "failed"));
-  $("#queue").replaceChildren(...shown.map((job) => item(job, { actions: ["stop", "remove"], isTold: job.state === "failed" })));
-}
+const newestList = newest();
 
 async function showEarlier() {
-  const answer = await (await fetch("/api/staircases")).json();
-  if (!answer.staircases?.length) { return; }
+  const answer = await newestList(read("/api/staircases"));
+  if (!answer?.staircases?.length) { return; }
   $("#earlier").replaceChildren(...answer.staircases.map((row) => {
-    const item = element("li");
+    const line = element("li");
     const words = element("span");
     words.append(element("a", row.title, { href: row.address }), element("span", ` ${row.story}`, { class: "hint" }));
-    item.append(words, element("a", "Export", { href: `/api/staircase/${row.id}/export`, "aria-label": `Export ${row.title}` }));
-    return item;
+    line.append(words, element("a", "Export", { href: `/api/staircase/${row.id}/export`, "aria-label": `Export ${row.title}` }));
+    return line;
   }));
 }
 
 // ---- actions
 
 form.addEventListener("submit", (event) => { event.preventDefault(); run(); });
-$("#stop").addEventListener("click", () => post("/api/jobs", { id: `staircase:${state.shown}`, action: "stop" }));
+$("#stop").addEventListener("click", () => control(`staircase:${state.shown}`, "stop"));
 form.addEventListener("input", (event) => {
   const target = event.target;
   if (target.id === "f-data" || target.id === "auto") { return; }

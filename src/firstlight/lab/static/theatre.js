@@ -1,6 +1,6 @@
 // Room 2: choose a run, and show its features on the stage.
 
-import { $, element } from "/static/lab.js";
+import { $, element, read, refusal } from "/static/lab.js";
 import { Stage } from "/static/stage.js";
 
 const select = $("#run");
@@ -24,12 +24,9 @@ async function show(id, view = {}) {
   select.value = id;
   $("#problem").hidden = true;
   $("#run-story").textContent = "reading its weights …";
-  let answer;
-  try {
-    const response = await fetch(`/api/theatre/${encodeURIComponent(id)}`);
-    answer = response.ok ? await response.json() : { problem: (await response.text()).slice(0, 400) };
-  } catch { answer = { problem: "The lab does not answer. Is it still running?" }; }
+  const answer = await read(`/api/theatre/${encodeURIComponent(id)}`);
   if (sequence !== state.sequence) { return; }
+  if (!answer.ok) { answer.problem = refusal(answer); }
   $("#run-story").textContent = state.runs.find((run) => run.id === id)?.story ?? "";
   if (answer.problem) {
     $("#problem").textContent = answer.problem;
@@ -44,7 +41,8 @@ async function show(id, view = {}) {
 }
 
 async function start() {
-  const listing = await (await fetch("/api/theatre")).json();
+  const listing = await read("/api/theatre");
+  if (!listing.ok) { $("#problem").textContent = listing.error; $("#problem").hidden = false; $("#choose").hidden = false; return; }
   state.runs = listing.runs;
   $("#empty").hidden = listing.runs.length > 0;
   $("#choose").hidden = listing.runs.length === 0;
