@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from firstlight import records
+from tests.pages import PAGES
 from tools.docs import check, spec, verdicts
 from tools.docs.api import TIERS, api_pages
 
@@ -143,6 +144,14 @@ def test_every_page_is_reachable_from_the_index():
     pages = {path.stem for path in DOCS.glob("*.md")} - {"index"}
     assert pages <= listed, f"add {', '.join(sorted(pages - listed))} to a toctree of docs/index.md"
     assert {"gallery/index", "reference/spec", "reference/cli", "reference/api"} <= listed
+
+
+def test_every_column_of_a_table_has_a_head():
+    rule = re.compile(r"^(\|.*\|)\n\|(?: *:?-+:? *\|)+$", re.MULTILINE)
+    for page in PAGES:
+        for head in rule.findall(page.read_text(encoding="utf-8")):
+            cells = re.split(r"(?<!\\)\|", head)[1:-1]
+            assert all(cell.strip() for cell in cells), f"{page.name}: {head}"
 
 
 def test_the_theories_have_the_form_of_a_guide():
