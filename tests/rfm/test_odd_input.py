@@ -155,6 +155,30 @@ def test_groups_with_gaps_are_counted():
         regressor().fit(FRAME, TARGET, groups=[None, "p", "q"] * (ROWS // 3))
 
 
+@pytest.mark.parametrize("stopping", ["loo", 0.2, None])
+def test_groups_are_not_ignored_silently(stopping):
+    with pytest.raises(ValueError, match=r"cv and groups choose the folds of early_stopping='folds'; got early_stopp"):
+        RFMRegressor(early_stopping=stopping).fit(FRAME, TARGET, groups=np.arange(ROWS) // 5)
+    with pytest.raises(ValueError, match=r"cv and groups choose the folds of early_stopping='folds'; got early_stopp"):
+        RFMRegressor(early_stopping=stopping, cv=3).fit(FRAME, TARGET)
+
+
+def test_blocks_that_differ_the_second_time_are_refused():
+    blocks = iter([(FRAME[:30], TARGET[:30]), (FRAME[30:], TARGET[30:])])
+    with pytest.raises(ValueError, match="it had 60 rows at first and 0 then; open the source inside the function"):
+        regressor().fit_blocks(lambda: blocks)
+    with pytest.raises(TypeError, match=r"make_blocks must be a function .* got list"):
+        regressor().fit_blocks([(FRAME, TARGET)])
+    with pytest.raises(ValueError, match=r"inconsistent numbers of samples: \[60, 30\]"):
+        regressor().fit_blocks(lambda: [(FRAME, TARGET[:30])])
+
+
+def test_blocks_without_rows_are_skipped():
+    whole = regressor().fit_blocks(lambda: [(FRAME, TARGET)])
+    model = regressor().fit_blocks(lambda: [(FRAME[:0], TARGET[:0]), (FRAME, TARGET)])
+    np.testing.assert_array_equal(model.predict(FRAME), whole.predict(FRAME))
+
+
 def test_a_comparison_shows_each_warning_once(recwarn):
     X = FRAME.assign(name=[f"row {k}" for k in range(ROWS)], sold="yes", empty=None, y=TARGET)
     comparison = compare(X, "y", folds=2, update="fact")
