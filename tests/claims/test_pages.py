@@ -25,6 +25,9 @@ def test_errata_hold_every_printed_clause_that_failed_and_nothing_else():
             entry = page.partition(f"### {claim.id}: ")[2].partition("### ")[0]
             assert all(text in entry for text in (claim.statement, claim.corrected or "No corrected form is known"))
             assert all(row.clause.replace("|", "\\|") in entry for row in failed)
+            assert ("**True.**" in entry) == (evidence.status != "fails"), "what has failed is called true"
+            others = [row for row in evidence.criteria if row.passed is False and row.form != "printed"]
+            assert evidence.status != "fails" or all(row.clause.replace("|", "\\|") in entry for row in others)
 
 
 def test_a_claim_has_a_column_per_scale_and_says_what_was_not_run():

@@ -123,13 +123,14 @@ def _erratum(claim: Claim) -> str:
     failed = [row for row in (evidence.criteria if evidence else ()) if row.form == "printed" and row.passed is False]
     if evidence is None or not failed or evidence.status == "inconclusive":
         return ""
+    is_open = evidence.status == "fails"  # the corrected statement has failed too
     lines = [
         f"### {claim.id}: {claim.title}",
         f"{claim.locator}. Verdict: {_verdicts(claim)}.",
         f"**Printed{'' if claim.verbatim else ' (paraphrased)'}.** {claim.statement}",
-        f"**True.** {claim.corrected}" if claim.corrected else "**True.** No corrected form is known.",
+        f"**{'Corrected, not confirmed' if is_open else 'True'}.** {claim.corrected or 'No corrected form is known.'}",
         f"**Failed at {evidence.scale} scale.**",
-        _rows(failed),
+        _rows([row for row in evidence.criteria if row.passed is False] if is_open else failed),
         f"```sh\nfirstlight reproduce {claim.id}\n```",
     ]
     return "\n\n".join(lines)

@@ -113,6 +113,7 @@ FALSEHOODS: dict[str, dict[str, Falsehood]] = {
         "order reversed": lambda data: all_draws("order of gradient flow", backwards, "cases")(data),
         "other levels": lambda data: all_draws("plateaus", scaled(1.1), "cases")(data),
         "first jump at random": lambda data: all_draws("jumps of gradient flow", scaled(0.5), "cases")(data),
+        "first jump 17 % late": lambda data: all_draws("jumps of gradient flow", scaled(1 / 1.17), "cases")(data),
         "a wrong scale": put("corrected scale × 3U*", 0.5),
         "before the bound": lambda data: all_draws("waits over bounds", scaled(0.5), "cases")(data),
         "later jumps at random": lambda data: put(
