@@ -13,7 +13,8 @@ ROOT = Path(__file__).parents[1]
 PYTHON = sorted(path for top in ("src", "benchmarks", "examples", "tools") for path in (ROOT / top).rglob("*.py"))
 # This file has to name the words.
 TESTS = sorted(path for path in (ROOT / "tests").rglob("*.py") if path != Path(__file__))
-OTHER = sorted([*(ROOT / "src").rglob("*.html"), ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md"])
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.txt")]
+OTHER = sorted([*(ROOT / "src").rglob("*.html"), *PAGES])
 
 # Words that a reader has to decode, each with what to write.
 WORDS = {

@@ -32,7 +32,7 @@ def test_every_block_of_the_tutorial_works(tmp_path, monkeypatch, capsys):
     assert runs_differ(scope["record"])
     assert {path.name for path in tmp_path.iterdir()} >= {"runs.html", "accuracy.svg", "phase.csv", "phase.svg"}
     table = pd.read_csv(tmp_path / "phase.csv")
-    assert len(table) == 2 * 4 * 3
+    assert len(table) == 2 * 5 * 4
     learned = table.groupby(["task.split.fraction", "optimizer.weight_decay"])["generalised_at"].count()
     assert learned.min() < learned.max(), "a phase diagram with one colour says nothing"
 

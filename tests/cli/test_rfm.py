@@ -93,6 +93,19 @@ def test_dates_durations_and_gaps_of_every_kind(cli, folder, table):
     assert (done.code, "infinities in a; replace them" in done.err) == (2, True)
 
 
+def test_columns_of_few_values_or_none(cli, folder, table):
+    table["rare"] = [1.5] + [np.nan] * 89  # in one fold, no training row has a value
+    table["seldom"] = ["word"] + [None] * 89
+    table["empty"] = None
+    table.to_csv(folder / "t.csv", index=False)
+    done = cli("rfm", "fit", "t.csv", "--target", "sold", "--folds", "2", "--update", "nfa")
+    assert done.code == 0, done.err
+    assert "note: no row has a value in empty; these columns are ignored" in done.out
+    assert "UserWarning" not in done.err + done.out
+    model = rfm.load(folder / "t.rfm.safetensors")
+    assert model.predict(rfm.read_table(folder / "t.csv").drop(columns="sold")).shape == (90,)
+
+
 def test_dates_in_text_files(folder, table):
     table["day"] = pd.date_range("2024-01-30", periods=90).strftime("%Y-%m-%d")
     table["moment"] = pd.date_range("2024-01-30", periods=90, freq="h", tz="UTC").strftime("%Y-%m-%dT%H:%M:%SZ")

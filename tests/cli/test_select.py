@@ -4,7 +4,10 @@ import pytest
 
 from firstlight import runs
 from firstlight.cli import _exits as exits
+from firstlight.cli._terminal import screen
+from firstlight.cli.commands import _select as select
 from firstlight.records import RunSpec, Store, apply_overrides
+from firstlight.sweeps._atlas import AXES
 
 SMALL = ("steps=20", "task.group=Z5", "model.width=16")
 CHANGES = ((), ("seed=1",), ("optimizer.weight_decay=0.01",), ("seed=1", "optimizer.weight_decay=0.01"))
@@ -41,7 +44,23 @@ def test_runs_are_chosen_ordered_and_cut(cli, four):
 def test_a_list_names_runs_by_what_differs(cli, four):
     out = cli("runs", "list").out
     assert out.startswith("all runs: Z5, two layers, width 16")
-    assert "optimizer.weight_decay" in out.splitlines()[1]
+    assert out.splitlines()[1].split()[:3] == ["id", "decay", "seed"]
+    for name in ("decay", "weight_decay"):  # as the column is headed, and the last word of the field
+        assert listed(cli, "--where", f"{name}=0.01") == four[2:]
+    assert all(select._HEADINGS.get(name, field) == field for name, field in AXES.items())
+
+
+def test_a_narrow_list_loses_columns_before_it_becomes_cards(cli, four, monkeypatch):
+    monkeypatch.setattr(screen, "_WIDE", 70)
+    done = cli("runs", "list")
+    head = done.out.splitlines()[1].split()
+    assert {"id", "decay", "generalised", "test"} <= {*head}
+    assert "a wider window also shows began" in done.err
+    assert len(done.out.splitlines()) == 2 + len(four)
+
+
+def test_a_list_without_runs_has_a_head_only(cli, four):
+    assert len(cli("runs", "list", "--where", "seed=7").out.splitlines()) == 1
 
 
 def test_seeds_are_averaged_in_groups(cli, four):

@@ -2,8 +2,10 @@
 
 import re
 
+import numpy as np
+
 from firstlight import report
-from firstlight.records import RunRecord, RunSpec, TheoryVerdict
+from firstlight.records import RunRecord, RunSpec, TheoryVerdict, figure
 from firstlight.report._glossary import TERMS, Glossary
 
 
@@ -38,11 +40,34 @@ def test_five_questions_have_their_answers() -> None:
     assert "at epoch 16" in happened
     assert "at epoch 140. This delay is called grokking" in happened
     assert forecast == (
-        "The theory Li₂ said: generalises at epochs 73 to 332. The forecast was right: generalised at epoch 140."
+        "Li₂ forecast: generalises at epochs 73 to 332. Measured: generalised at epoch 140; the forecast was right."
     )
-    assert "38% of a unit's weights, 9% by chance" in learned
+    assert "It holds 38% of a unit's weights (9% by chance)." in learned
+    assert "around the circle of 71 numbers" in learned
     assert "35 irreps" in learned
-    assert judged == "Right: Li₂. Wrong: Geometry. No claim: AGF. The table says why."
+    assert judged == (
+        "Right: Li₂. Wrong: Geometry. No claim about this run: AGF. "
+        "A theory without a claim has not failed: agf speaks of hidden units."
+    )
+
+
+def test_the_answer_about_the_forecast_names_what_was_fitted_and_what_was_missed() -> None:
+    predicted = "generalises at epochs 106 to 243 (probability 0.99; a run of this setting was in the fit)"
+    row = verdict("li2", "yes", predicted=predicted, measured="generalised at epoch 140")
+    band = "outside the band of 34 to 124"
+    drawn = figure.curves(
+        [figure.Series("train", np.arange(3.0), np.arange(3.0))],
+        x="epoch",
+        y="accuracy",
+        title="The forecast and the run",
+        caption=f"Dashed: the forecast. It memorised at epoch 16, {band}. It generalised at epoch 140, within a band.",
+    )
+    answer = dict(report.questions(grokked(verdicts=(row,), figures=(drawn,))))[report.QUESTIONS[2]]
+    assert answer == (
+        "Li₂ forecast: generalises at epochs 106 to 243 (probability 0.99). Measured: generalised at epoch 140; the "
+        f"forecast was right. Its forecast for memorising was wrong: the network memorised at epoch 16, {band}. "
+        "This is no independent test: the forecast was fitted to runs that include this setting."
+    )
 
 
 def test_a_run_that_did_not_generalise_says_so() -> None:

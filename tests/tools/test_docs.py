@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from firstlight import records
-from tools.docs import check, spec, verdicts
+from tests.pages import PAGES
+from tools.docs import check, maths, spec, verdicts
 from tools.docs.api import TIERS, api_pages
 
 ROOT = Path(__file__).parents[2]
@@ -143,6 +144,34 @@ def test_every_page_is_reachable_from_the_index():
     pages = {path.stem for path in DOCS.glob("*.md")} - {"index"}
     assert pages <= listed, f"add {', '.join(sorted(pages - listed))} to a toctree of docs/index.md"
     assert {"gallery/index", "reference/spec", "reference/cli", "reference/api"} <= listed
+
+
+@pytest.mark.parametrize(
+    ("printed", "read"),
+    [
+        (r"\tfrac12 \lVert V \rVert^2", r"\tfrac{1}{2} \lVert V \rVert^2"),
+        (r"\frac1\lambda W", r"\frac{1}{\lambda} W"),
+        (r"\tfrac1n\sum_l", r"\tfrac{1}{n}\sum_l"),
+        (r"\frac{\eta}{2} + \frac{\sqrt{2}}3", r"\frac{\eta}{2} + \frac{\sqrt{2}}3"),
+    ],
+)
+def test_a_fraction_without_braces_is_not_read_as_a_longer_number(printed, read):
+    assert maths.known_commands(printed) == read
+
+
+def test_no_formula_has_a_fraction_that_docutils_misreads():
+    for path in [*PAGES, *ROOT.glob("src/**/*.py")]:
+        for tex in re.findall(r"\\[td]?frac[^\n]*", path.read_text(encoding="utf-8")):
+            misread = re.findall(r"\\[td]?frac(?![a-zA-Z])\s*(?!\{)[^\n]{0,20}", maths.known_commands(tex))
+            assert not misread, f"{path.name}: {misread}"
+
+
+def test_every_column_of_a_table_has_a_head():
+    rule = re.compile(r"^(\|.*\|)\n\|(?: *:?-+:? *\|)+$", re.MULTILINE)
+    for page in PAGES:
+        for head in rule.findall(page.read_text(encoding="utf-8")):
+            cells = re.split(r"(?<!\\)\|", head)[1:-1]
+            assert all(cell.strip() for cell in cells), f"{page.name}: {head}"
 
 
 def test_the_theories_have_the_form_of_a_guide():

@@ -13,6 +13,7 @@ from sphinx.util import logging
 
 from tools.docs import reference
 from tools.docs.accessible import complete_pages
+from tools.docs.maths import even_bars, known_commands
 from tools.docs.verdicts import with_verdicts
 
 log = logging.getLogger(__name__)
@@ -34,16 +35,6 @@ def raised_and_lowered(text: str) -> str:
     return "".join(parts)
 
 
-def known_commands(tex: str) -> str:
-    r"""Return LaTeX without the commands that docutils does not know and that MathML does not need.
-
-    >>> known_commands(r"\Big(\frac12\Big)^2, \dots")
-    '(\\frac12)^2, \\ldots'
-    """
-    tex = re.sub(r"\\(?:[Bb]ig{1,2}[lr]?|textstyle)(?![a-zA-Z])\s*", "", tex)
-    return re.sub(r"\\dots(?![a-zA-Z])", r"\\ldots", tex)
-
-
 def _visit_math(self, node: nodes.math | nodes.math_block) -> None:
     block = isinstance(node, nodes.math_block)
     try:
@@ -51,7 +42,7 @@ def _visit_math(self, node: nodes.math | nodes.math_block) -> None:
     except Exception as error:
         log.warning("cannot typeset %r: %s", node.astext(), error, location=node)
         markup = f"<code>{node.astext()}</code>"
-    markup = re.sub(r"\n\s*", "", markup)
+    markup = even_bars(re.sub(r"\n\s*", "", markup))
     self.body.append(
         f'<div class="math" tabindex="0">{markup}</div>' if block else f'<span class="math">{markup}</span>'
     )

@@ -140,7 +140,7 @@ def _criteria(evidence: Evidence | None) -> str:
 
 
 def _rows(criteria: Sequence[Criterion]) -> str:
-    head = "| clause | quantity | measured | required | |\n|---|---|---|---|---|"
+    head = "| clause | quantity | measured | required | result |\n|---|---|---|---|---|"
     lines = [
         f"| {_cell(row.clause)} | {_cell(row.quantity)} | {_number(row.measured)} | {_cell(row.required)} | "
         f"{'pass' if row.passed else 'fail'} |"

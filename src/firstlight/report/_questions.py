@@ -1,5 +1,6 @@
 """Five questions about a run and their answers, for a reader who has not read the papers."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from firstlight.records import GroupTask, RunRecord, TheoryVerdict, TwoLayerModel
@@ -22,7 +23,7 @@ def questions(record: RunRecord) -> tuple[tuple[str, str], ...]:
     ('What was trained?', 'A network of 2048 hidden units, ... It sees 40% of all pairs; the others are held out.')
     """
     board = in_order(record)
-    answers = (_trained(record), _happened(record), _forecast(board), _learned(record), _judged(board))
+    answers = (_trained(record), _happened(record), _forecast(record, board), _learned(record), _judged(board))
     return tuple((question, answer) for question, answer in zip(QUESTIONS, answers, strict=True) if answer)
 
 
@@ -55,12 +56,28 @@ def _happened(record: RunRecord) -> str:
     )
 
 
-def _forecast(board: Sequence[TheoryVerdict]) -> str:
+def _forecast(record: RunRecord, board: Sequence[TheoryVerdict]) -> str:
     verdict = next((row for row in board if row.theory == "li2"), None)
     if verdict is None or not verdict.predicted:
         return ""
-    right = {"yes": "The forecast was right", "no": "The forecast was wrong", "does not apply": "The run cannot tell"}
-    return f"The theory {theory_name('li2')} said: {verdict.predicted}. {right[verdict.agrees]}: {verdict.measured}."
+    right = {"yes": "the forecast was right", "no": "the forecast was wrong", "does not apply": "the run cannot tell"}
+    predicted = verdict.predicted.replace(_IN_THE_FIT, "")
+    answer = f"{theory_name('li2')} forecast: {predicted}. Measured: {verdict.measured}; {right[verdict.agrees]}."
+    if missed := _missed_memorising(record):
+        answer += f" Its forecast for memorising was wrong: {missed}."
+    if predicted != verdict.predicted:
+        answer += " This is no independent test: the forecast was fitted to runs that include this setting."
+    return answer
+
+
+_IN_THE_FIT = "; a run of this setting was in the fit"
+
+
+def _missed_memorising(record: RunRecord) -> str:
+    """Return when the run memorised and the band, from the figure of the forecast, if it was outside; or ''."""
+    captions = " ".join(figure.caption for figure in record.figures if figure.title == "The forecast and the run")
+    missed = re.search(r"It (memorised at [^.]*, outside the band of [^.]*)\.", captions)
+    return f"the network {missed.group(1)}" if missed else ""
 
 
 def _learned(record: RunRecord) -> str:
@@ -69,10 +86,17 @@ def _learned(record: RunRecord) -> str:
         return ""
     last = part.get("last")
     purity = last.get("purity") if isinstance(last, Mapping) else None
-    share = "" if purity is None else f" ({purity:.0%} of a unit's weights, {part['chance_purity']:.0%} by chance)"
+    group = record.spec.task.group if isinstance(record.spec.task, GroupTask) else ""
+    modulus = group.removeprefix("Z")
+    circle = f"that repeats a whole number of times around the circle of {modulus} numbers"
+    wave = circle if modulus.isdecimal() else "that the group allows"
+    share = (
+        "" if purity is None else f" It holds {purity:.0%} of a unit's weights ({part['chance_purity']:.0%} by chance)."
+    )
     return (
-        f"Waves: each hidden unit leans more and more towards one irrep{share}, and {part['learned_irreps']} irreps "
-        "have more units than chance would give. The units of one irrep place the elements on a circle."
+        f"Waves. An irrep is a wave {wave}. Each hidden unit leans more and more towards one irrep.{share} "
+        f"{part['learned_irreps']} irreps have more units than chance would give. "
+        f"The units of one irrep place the {'numbers' if modulus.isdecimal() else 'elements'} on a ring."
     )
 
 
@@ -80,7 +104,14 @@ def _judged(board: Sequence[TheoryVerdict]) -> str:
     groups = {
         "Right": [row for row in board if row.agrees == "yes"],
         "Wrong": [row for row in board if row.agrees == "no"],
-        "No claim": [row for row in board if row.agrees == "does not apply"],
+        "No claim about this run": [row for row in board if row.agrees == "does not apply"],
     }
     words = [f"{head}: {', '.join(theory_name(row.theory) for row in rows)}." for head, rows in groups.items() if rows]
-    return " ".join([*words, "The table says why."]) if words else ""
+    if groups["No claim about this run"]:
+        words.append("A theory without a claim has not failed:")
+        words += [_first_sentence(row.sentence) for row in groups["No claim about this run"]]
+    return " ".join(words)
+
+
+def _first_sentence(text: str) -> str:
+    return re.split(r"(?<=\.) (?=[A-Z])", text, maxsplit=1)[0]

@@ -5,7 +5,7 @@ normal equations of a machine on centres over all rows; they take m² numbers fo
 """
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -31,11 +31,12 @@ def fit_blocks(estimator: Any, make_blocks: Blocks, seed: int) -> None:
     limit = np.sort(keys)[min(VALID_ROWS, len(keys) // 10)]
     centres = _centres(estimator, Z, seed)
     system = NormalEquations(centres, estimator.kernel_, estimator.feature_matrix_, Y.shape[1])
-    draws = np.random.default_rng(seed)
+    draws, seen = np.random.default_rng(seed), 0
     try:
         with Progress(estimator.verbose, "fitting all blocks", rows) as progress, threads(*centres.shape):
-            for block, targets in make_blocks():
+            for block, targets in _filled(make_blocks):
                 used = draws.random(len(targets)) > limit
+                seen += len(targets)
                 _add(system, estimator._scaled_rows(block)[used], estimator._target_rows(targets)[used], progress.add)
     except KeyboardInterrupt:
         warnings.warn(
@@ -45,6 +46,11 @@ def fit_blocks(estimator: Any, make_blocks: Blocks, seed: int) -> None:
             stacklevel=3,
         )
         return
+    if seen != rows:
+        raise ValueError(
+            f"make_blocks() must return the same blocks each time; it had {rows:,} rows at first and {seen:,} then; "
+            "open the source inside the function"
+        )
     held = keys <= limit
     ridge = estimator.ridge
     if ridge == "auto":
@@ -72,7 +78,7 @@ def _sample(make_blocks: Blocks, seed: int) -> tuple[Any, Any, np.ndarray, int]:
     """
     draws, rows, first = np.random.default_rng(seed), 0, {}
     X, y, keys = None, None, np.zeros(0)
-    for block, targets in make_blocks():
+    for block, targets in _filled(make_blocks):
         fresh = draws.random(len(targets))
         rows += len(targets)
         if np.asarray(targets).dtype.kind not in "fc":
@@ -94,6 +100,16 @@ def _sample(make_blocks: Blocks, seed: int) -> tuple[Any, Any, np.ndarray, int]:
     for row, target in missing:
         X, y, keys = _joined(X, row), _joined(y, target), np.append(keys, 1.0)
     return X, y, keys, rows
+
+
+def _filled(make_blocks: Blocks) -> Iterator[tuple[Any, Any]]:
+    """Yield the blocks that have rows."""
+    from sklearn.utils import check_consistent_length
+
+    for X, y in make_blocks():
+        check_consistent_length(X, y)
+        if len(y):
+            yield X, y
 
 
 def _largest(keys: np.ndarray) -> float:

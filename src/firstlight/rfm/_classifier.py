@@ -17,6 +17,7 @@ from firstlight.rfm._documentation import documented
 from firstlight.rfm._estimator import BaseRFM
 from firstlight.rfm._labels import Labels
 from firstlight.rfm._solvers.solution import mean_squares
+from firstlight.rfm._targets import of_one_type, plain_targets
 
 
 def _with_class_weight(init: Any) -> inspect.Signature:
@@ -81,7 +82,7 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
         - `groups`: groups of the rows (n,); rows of one group are held out together.
         """
         self._validate_params()
-        X, y, weights = self._encoded(X, y, sample_weight, multi_output=True)
+        X, y, weights = self._encoded(X, plain_targets(y), sample_weight, multi_output=True)
         columns = _columns(y)
         for column in columns:
             check_classification_targets(column)
@@ -122,7 +123,11 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
         """Return the most probable label of every row (n,), or (n, m) for several columns of labels."""
         scores = self._class_scores(X)
         parts = [labels.classes[part.argmax(axis=1)] for labels, part in zip(self._labels, scores, strict=True)]
-        return np.stack(parts, axis=1) if self._several else parts[0]
+        if not self._several:
+            return parts[0]
+        # Columns of text beside columns of numbers keep their types as objects.
+        mixed = len({part.dtype.kind for part in parts}) > 1
+        return np.stack([part.astype(object) if mixed else part for part in parts], axis=1)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the accuracy; for several columns of labels, the share of rows with all labels right."""
@@ -137,7 +142,8 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
 
     def _target_rows(self, y: Any) -> np.ndarray:
         """Return the targets of labels among those of the fit."""
-        return np.hstack([labels.targets(column) for labels, column in zip(self._labels, _columns(y), strict=True)])
+        columns = _columns(plain_targets(y))
+        return np.hstack([labels.targets(column) for labels, column in zip(self._labels, columns, strict=True)])
 
     def _parts(self, F: np.ndarray) -> list[np.ndarray]:
         """Return the scores of each column of labels for outputs F."""
@@ -179,14 +185,15 @@ class RFMClassifier(ClassifierMixin, BaseRFM):
 def _columns(y: Any) -> list[np.ndarray]:
     """Return the columns of labels."""
     if np.ndim(y) == 2 and np.shape(y)[1] > 1:
-        return [np.asarray(y)[:, j] for j in range(np.shape(y)[1])]
-    return [column_or_1d(y, warn=True)]
+        return [of_one_type(np.asarray(y)[:, j]) for j in range(np.shape(y)[1])]
+    return [of_one_type(column_or_1d(y, warn=True))]
 
 
 def _check_classes(labels: Labels) -> None:
     if len(labels.classes) == 1:
         warnings.warn(
-            f"y has one class only, {labels.classes[0]!r}, which is then always predicted; give rows of another class",
+            f"y has one class only, {labels.classes.tolist()[0]!r}, which is then always predicted; give rows of "
+            "another class",
             UserWarning,
             stacklevel=3,
         )

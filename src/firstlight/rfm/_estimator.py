@@ -207,6 +207,10 @@ class BaseRFM(BaseEstimator):
         `loo` asks for leave-one-out predictions of a fit without a selection, `residual_rows` for those of a chosen
         machine of at most this many rows; `labels` (n,) and `groups` (n,) are what `cv` splits by.
         """
+        if self.early_stopping != "folds" and not (self.cv is None and groups is None):
+            raise ValueError(
+                f"cv and groups choose the folds of early_stopping='folds'; got early_stopping={self.early_stopping!r}"
+            )
         folds = splits(self.cv, X, labels, groups)
         X, Y, weights, place = distinct(X, Y, weights, codes_of(folds, len(X)))
         # K + ridge·diag(1/w) depends only on ridge/w: with mean weight 1, the same ridges are tried at any scale.
@@ -318,6 +322,11 @@ class BaseRFM(BaseEstimator):
         from firstlight.rfm._blocks import fit_blocks
 
         self._validate_params()
+        if not callable(make_blocks):
+            raise TypeError(
+                f"make_blocks must be a function that returns blocks (X, y), as it is called twice; got "
+                f"{type(make_blocks).__name__}"
+            )
         fit_blocks(self, make_blocks, self._settings(False).seed)
         return self
 

@@ -18,6 +18,7 @@ def splits(cv: Any, X: np.ndarray, labels: Any, groups: Any) -> list[Split] | No
     >>> sorted(held.tolist() for _, held in folds)
     [[0, 1], [2, 3]]
     """
+    from pandas import isna as missing
     from sklearn.model_selection import GroupKFold, check_cv
     from sklearn.utils import check_consistent_length
 
@@ -25,6 +26,8 @@ def splits(cv: Any, X: np.ndarray, labels: Any, groups: Any) -> list[Split] | No
         return None
     if groups is not None:
         check_consistent_length(X, groups)
+        if gaps := int(np.sum(np.asarray(missing(groups)))):
+            raise ValueError(f"groups must name a group for each row; {gaps} of {len(X)} rows have none")
         count = len(set(np.asarray(groups).ravel().tolist()))
         if count < 2:
             raise ValueError("groups must name at least two groups, so that one can be held out; got one")

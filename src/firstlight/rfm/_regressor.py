@@ -11,6 +11,7 @@ from firstlight.rfm._estimator import BaseRFM
 from firstlight.rfm._intervals import LEFT_OUT_ROWS, Residuals
 from firstlight.rfm._solvers.solution import mean_squares
 from firstlight.rfm._tables.table import Scaling
+from firstlight.rfm._targets import plain_targets
 
 
 @documented
@@ -43,6 +44,9 @@ class RFMRegressor(RegressorMixin, BaseRFM):
         - `groups`: groups of the rows (n,); rows of one group are held out together.
         """
         self._validate_params()
+        y = plain_targets(y)
+        if getattr(getattr(y, "dtype", None), "kind", None) in ("m", "M"):
+            raise ValueError("y holds dates or durations; give numbers, such as days")
         X, y, weights = self._encoded(X, y, sample_weight, multi_output=True, y_numeric=True)
         try:
             Y = np.asarray(y, dtype=np.float64).reshape(len(X), -1)

@@ -93,7 +93,7 @@ def _circle(over_time: dict[int, np.ndarray], group: Group, clock: str) -> Figur
             x="first direction",
             y="second direction",
             index=np.argsort(np.argsort(angles, kind="stable"), kind="stable"),
-            value="place in the last ring",
+            value="order around the final ring",
             title=f"{clock} {step}",
         )
         for step in shown

@@ -109,7 +109,7 @@ def test_stages_and_story_come_from_one_decision(n, K, eta):
     forecast = li2.predict("Z71", n=n, K=K, eta=eta)
     assert ("expect grokking" in forecast.story) is (forecast.outcome == "grokking" and n < 5041)
     assert ("interactive" in forecast.stages) is (forecast.outcome == "grokking")
-    assert bool(np.isfinite(forecast.epochs)) is (forecast.outcome == "grokking" and eta > 0)
+    assert bool(np.isfinite(forecast.epochs)) is (forecast.outcome == "grokking" and eta > 0 and n < 5041)
 
 
 def test_a_forecast_says_whether_the_run_was_in_its_fit():
@@ -127,6 +127,15 @@ def test_without_test_rows_there_is_nothing_to_grok():
     forecast = li2.predict("Z31", n=961, K=512, eta=0.1)
     assert np.isnan(forecast.probability)
     assert "there are no test rows, so nothing to grok" in forecast.story
+    assert np.isnan(forecast.epochs)
+
+
+@pytest.mark.parametrize(("steps", "words"), [(None, ""), (750, "by epoch 750"), (100, "under 0.01 by epoch 100")])
+def test_the_story_names_the_chance_within_the_steps_if_they_are_few(steps, words):
+    forecast = li2.predict("Z23", n=300, K=128, eta=0.1, steps=steps)
+    assert forecast.outcome == "grokking"
+    assert words in forecast.story
+    assert ("by epoch" in forecast.story) is bool(words)
 
 
 def test_a_group_that_did_not_generalise_is_not_promised_to():

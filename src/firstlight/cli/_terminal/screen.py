@@ -60,6 +60,12 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], wrap: Col
     console.print(table)
 
 
+def fits(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bool:
+    """Return whether a table without folded columns fits the width of the screen."""
+    cells = [[_cell(value) for value in row] for row in rows]
+    return sum(_longest_words(columns, cells, ())) + _between(columns) <= out().width
+
+
 def print_line(line: Text) -> None:
     """Print text with styles; on a terminal it goes over several lines, which end between words."""
     console, begin = out(), 0

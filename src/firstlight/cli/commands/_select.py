@@ -22,8 +22,14 @@ OUTCOMES = (
 )
 """What came of a run, beside the fields of its spec."""
 
-_HEADINGS = {"memorised": "memorised_at", "generalised": "generalised_at", "test": "test_accuracy"}
-"""Columns of `runs list` whose headings are shorter than the names of their fields."""
+_HEADINGS = {
+    "memorised": "memorised_at",
+    "generalised": "generalised_at",
+    "test": "test_accuracy",
+    "rate": "optimizer.learning_rate",
+    "decay": "optimizer.weight_decay",
+}
+"""Columns of `runs list` whose headings are shorter than the names of their fields, as in `sweeps phase --x decay`."""
 
 _OPERATORS: dict[str, Callable[[Any, Any], bool]] = {
     "!=": operator.ne,
@@ -58,6 +64,16 @@ def leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, A
             yield from leaves(value, f"{prefix}{name}.")
         else:
             yield prefix + name, value
+
+
+def heading(field: str, taken: Sequence[str]) -> str:
+    """Return a short head for a field of a spec, or its dotted name if another column has this head too.
+
+    >>> heading("optimizer.weight_decay", ["decay", "width"]), heading("optimizer.name", ["name", "name"])
+    ('decay', 'optimizer.name')
+    """
+    short = next((word for word, name in _HEADINGS.items() if name == field), field.rpartition(".")[2])
+    return short if taken.count(short) < 2 else field
 
 
 def chosen(records: Sequence[RunRecord], conditions: Sequence[str]) -> list[RunRecord]:
@@ -124,6 +140,10 @@ def _meets(record: RunRecord, name: str, sign: str, wanted: str) -> bool:
 def _value(record: RunRecord, name: str) -> Any:
     fields = fields_of(record)
     name = _HEADINGS.get(name, name)
+    if name not in fields:
+        # The heads of `runs list` are the last words of dotted names.
+        endings = [field for field in fields if field.rpartition(".")[2] == name]
+        name = endings[0] if len(endings) == 1 else name
     if name not in fields:
         raise exits.UserError(
             f"runs have no field {name!r}; {did_you_mean(name, fields)}`firstlight runs list --json` shows all fields"

@@ -1,6 +1,5 @@
 """`firstlight predict`: forecast a run before it is trained."""
 
-from math import isnan
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -65,7 +64,7 @@ def show(forecast: Any) -> None:
     if not forecast.covered:
         return
     facts = [
-        ("chance of generalising", "no test rows" if isnan(forecast.probability) else f"{forecast.probability:.2f}"),
+        ("chance of generalising", forecast.chance_in_words),
         ("by epoch", f"{forecast.horizon:.0f}"),
         ("training pairs", f"{forecast.samples} of {forecast.pairs}"),
         ("boundary", f"{forecast.boundary:.0f} pairs ({forecast.low:.0f} to {forecast.high:.0f})"),

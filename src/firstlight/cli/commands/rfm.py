@@ -119,6 +119,8 @@ def _print_comparison(comparison: "Comparison") -> None:
     screen.print_table(head, rows)
     for name, reason in comparison.suspects.items():
         screen.say(f"check column {name}: it {reason}")
+    for note in comparison.notes:
+        screen.say(f"note: {note}")
     model: Any = comparison.model
     if not model.n_iter_:
         screen.say("RFM on all rows: no feature learning helped; plain kernel ridge regression was as good")

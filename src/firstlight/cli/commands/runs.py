@@ -205,28 +205,49 @@ def _agreed(ids: Sequence[str]) -> bool:
 _MOST_FIELDS = 5
 """The largest number of differing fields that a list names; a wider table does not fit a screen."""
 
+_LEAVES_FIRST = ("began", "time", "run", "steps", "status", "memorised", "seed")
+"""Columns that a narrow screen loses, in this order; those that say how a run ended and what is special stay."""
+
 
 def _print_runs(records: Sequence[Any]) -> None:
     """Print what all runs share in a line, and a row per run with the fields in which they differ."""
     from firstlight.cli.commands import _select as select
     from firstlight.records import run_title
 
-    titles = {run_title(record.spec) for record in records}
+    titles = [run_title(record.spec) for record in records]
     differing = {name: column for name, column in select.differing(records).items() if name not in ("name", "seed")}
     named = dict(list(differing.items())[:_MOST_FIELDS])
-    is_shared = len(titles) == 1 and len(records) > 1
-    if is_shared:
-        screen.say(f"all runs: {next(iter(titles))}")
-    head = ("id", *([] if is_shared else ["run"]), *named, "seed", *_COLUMNS)
-    rows = []
-    for place, record in enumerate(records):
-        title = [] if is_shared else [run_title(record.spec)]
-        values = [screen.brief(column[place], limit=24) for column in named.values()]
-        rows.append((record.id[:12], *title, *values, str(record.spec.seed), *_outcome_row(record)))
-    screen.print_table(head, rows)
+    columns: dict[str, list[Any]] = {"id": [record.id[:12] for record in records]}
+    if len(set(titles)) == 1 and len(records) > 1:
+        screen.say(f"all runs: {titles[0]}")
+    else:
+        columns["run"] = titles
+    taken = [*_COLUMNS, "id", "run", *(name.rpartition(".")[2] for name in named)]
+    for name, values in named.items():
+        columns[select.heading(name, taken)] = [screen.brief(value, limit=24) for value in values]
+    columns["seed"] = [str(record.spec.seed) for record in records]
+    outcomes = [_outcome_row(record) for record in records]
+    columns |= {name: [row[place] for row in outcomes] for place, name in enumerate(_COLUMNS)}
+    left_out = _fitted(columns)
+    screen.print_table(tuple(columns), list(zip(*columns.values(), strict=True)))
     if len(differing) > len(named):
         more = ", ".join(list(differing)[_MOST_FIELDS:])
         screen.err().print(f"these runs also differ in {more}; `firstlight runs compare` shows all fields")
+    if left_out:
+        screen.err().print(f"a wider window also shows {', '.join(left_out)}")
+
+
+def _fitted(columns: dict[str, list[Any]]) -> list[str]:
+    """Remove columns until the table fits the screen and return their names; remove none if it never fits."""
+    fewer, left_out = dict(columns), []
+    for name in ("", *_LEAVES_FIRST):
+        if fewer.pop(name, None) is not None:
+            left_out.append(name)
+        if screen.fits(tuple(fewer), list(zip(*fewer.values(), strict=True))):
+            for name in left_out:
+                columns.pop(name)
+            return left_out
+    return []
 
 
 _COLUMNS = ("status", "steps", "memorised", "generalised", "test", "time", "began")

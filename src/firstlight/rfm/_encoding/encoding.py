@@ -74,9 +74,7 @@ class Encoding:
         return cls(tuple(columns))
 
     def takes_array(self, X: Any) -> bool:
-        """Return whether X is to be read as an array of floats; an ignored column may hold anything."""
-        if all(isinstance(column, Number) for column in self.columns):
-            return True
+        """Return whether X is to be read as an array of floats; durations and text need a data frame."""
         return all(isinstance(column, Number | Ignored) for column in self.columns) and reading.is_numeric(X)
 
     @cached_property
@@ -111,7 +109,8 @@ class Encoding:
         if rare:
             _warn(
                 f"more than half of the rows of {', '.join(rare)} have rare levels (beyond the {MOST_LEVELS} most "
-                "frequent, or of one row), which share an indicator; drop columns that name rows, or group their levels"
+                "frequent, or of one row), which share an indicator; drop columns that name rows, group their levels, "
+                "or convert text that holds numbers or dates (pandas.to_numeric, pandas.to_datetime)"
             )
 
     def fold(self, values: Float[np.ndarray, "... D"]) -> Float[np.ndarray, "... d"]:

@@ -1,5 +1,6 @@
 """Kinds of columns, and the values of a column as numbers or as named levels."""
 
+import re
 from datetime import date
 from numbers import Real
 from typing import Any, Literal
@@ -19,10 +20,16 @@ _INFERRED: dict[str, Kind] = {
     "datetime64": "date",
     "datetime": "date",
     "date": "date",
+    "period": "date",
     "timedelta64": "number",
     "timedelta": "number",
 }
 _DAY = np.timedelta64(1, "D")
+
+_ISO = re.compile(r"\d{4}([-/])\d{2}\1\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?")
+_OFFSET = r":\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2})$"
+_FIRST = 20
+"""Cells that must be ISO dates before a whole column is tried."""
 
 
 def as_frame(X: Any) -> Any:
@@ -96,7 +103,33 @@ def kind_of(column: Any) -> Kind:
         return "number"
     if column.dtype.kind == "M":
         return "date"
-    return _INFERRED.get(pd.api.types.infer_dtype(column, skipna=True), "category")
+    inferred = pd.api.types.infer_dtype(column, skipna=True)
+    if inferred == "string" and iso_dates(column) is not None:
+        return "date"
+    return _INFERRED.get(inferred, "category")
+
+
+def iso_dates(column: Any) -> Any:
+    """Return a column of text as dates, in UTC if one has an offset; None if a cell is no ISO date.
+
+    >>> import pandas as pd
+    >>> iso_dates(pd.Series(["2024-03-01", None, "2024/03/02 12:30"])).dt.day.tolist()
+    [1.0, nan, 2.0]
+    >>> iso_dates(pd.Series(["2024-02-31"])) is None
+    True
+    """
+    import pandas as pd
+
+    cells = column.dropna()
+    if not len(cells) or not all(isinstance(cell, str) and _ISO.fullmatch(cell) for cell in cells.head(_FIRST)):
+        return None
+    if not cells.str.fullmatch(_ISO.pattern, na=False).all():
+        return None
+    zoned = bool(cells.str.contains(_OFFSET, regex=True).any())
+    try:
+        return pd.to_datetime(column.str.replace("/", "-"), format="ISO8601", utc=zoned)
+    except ValueError:  # such as 2024-02-31, which is no date
+        return None
 
 
 def numbers(column: Any) -> Float[np.ndarray, " n"]:
@@ -136,8 +169,11 @@ def days(column: Any) -> Float[np.ndarray, " n"]:
     """
     import pandas as pd
 
+    if pd.api.types.infer_dtype(column, skipna=True) == "period":
+        column = pd.Series(pd.PeriodIndex(column).to_timestamp(), index=column.index, name=column.name)
     try:
-        stamps = pd.to_datetime(column if column.dtype.kind == "M" else column.astype(object), utc=True)
+        cells = column if column.dtype.kind == "M" else iso_dates(column)
+        stamps = pd.to_datetime(column.astype(object) if cells is None else cells, utc=True)
     except (TypeError, ValueError) as error:
         raise ValueError(f"column {column.name!r} held dates in fit; got other cells ({error}); give dates") from None
     return (stamps.dt.tz_localize(None).to_numpy() - np.datetime64(0, "s")) / _DAY

@@ -29,6 +29,7 @@ def read(
     if numeric is None:
         numeric = estimator.categorical_features is None or reading.is_numeric(X)
     both = (X, y) if reset else (X,)
+    _check_columns(X)
     frame = None if numeric else reading.as_frame(X)
     if frame is None:
         return _read_numbers(estimator, both, reset, targets)
@@ -103,6 +104,16 @@ def _read_numbers(estimator: Any, both: tuple, reset: bool, targets: dict) -> tu
     return _dense(X), y
 
 
+def _check_columns(X: Any) -> None:
+    """Raise ValueError if a data frame has no column, or two text names that are the same."""
+    names = [name for name in getattr(X, "columns", ()) if isinstance(name, str)]
+    twice = next((name for name in names if names.count(name) > 1), None) if len(set(names)) < len(names) else None
+    if twice is not None:
+        raise ValueError(f"the columns of X must have different names; {twice!r} occurs {names.count(twice)} times")
+    if hasattr(X, "columns") and not len(X.columns):
+        raise ValueError(f"Found array with 0 feature(s) (shape={X.shape}) while a minimum of 1 is required.")
+
+
 def _advice(words: str, X: Any, reset: bool) -> str:
     if "Input X contains infinity" in words:
         with np.errstate(invalid="ignore"):
@@ -112,6 +123,8 @@ def _advice(words: str, X: Any, reset: bool) -> str:
         which = ", ".join(str(i) if names is None else repr(names[i]) for i in places)
         return f"\nIt is in column {shorten(which)}; replace it by a number or by a missing value."
     if "could not convert string" in words:
+        if np.ndim(X) == 1:
+            return "\nX must have rows and columns; give one column as X[['name']], one row as X.iloc[[0]]."
         return (
             "\nLeave categorical_features='from_dtype', so that text is read as categories."
             if reset

@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -12,18 +13,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
 
 from firstlight import _canonical as canonical
 from firstlight.records import FigureData, FitRecord, figure
 from firstlight.rfm._classifier import RFMClassifier
+from firstlight.rfm._encoding import reading
 from firstlight.rfm._regressor import RFMRegressor
 from firstlight.rfm._solvers.threads import ONE_THREAD_ROWS
 from firstlight.rfm._tables.suspects import suspects
 
 Task = Literal["auto", "classification", "regression"]
-
-_ISO = r"\d{4}([-/])\d{2}\1\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:?\d{2})?)?"
-_OFFSET = r":\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:?\d{2})$"
 
 
 @dataclass(frozen=True)
@@ -40,6 +40,7 @@ class Comparison:
     - `records`: one record per method.
     - `model`: the RFM fitted to all rows; it encodes gaps, categories and dates itself.
     - `suspects`: columns that may give the target away or only number the rows, with the reason.
+    - `notes`: warnings of the fit to all rows.
     """
 
     task: str
@@ -50,6 +51,7 @@ class Comparison:
     records: dict[str, FitRecord]
     model: RFMClassifier | RFMRegressor
     suspects: dict[str, str]
+    notes: tuple[str, ...] = ()
 
     def figure_data(self) -> tuple[FigureData, ...]:
         """Return the scores of the methods, then the figures of the RFM; calibration for labels only."""
@@ -110,21 +112,9 @@ def read_table(path: str | os.PathLike[str]) -> Any:
 
 
 def _dated(frame: Any) -> Any:
-    """Parse the columns of ISO dates."""
-    import pandas as pd
-
-    for name in frame.select_dtypes(exclude="number").columns:
-        cells = frame[name].dropna()
-        if not len(cells) or not all(isinstance(cell, str) for cell in cells.head(100)):
-            continue
-        if not cells.str.fullmatch(_ISO).all():
-            continue
-        zoned = bool(cells.str.contains(_OFFSET, regex=True).any())
-        try:
-            frame[name] = pd.to_datetime(frame[name].str.replace("/", "-"), format="ISO8601", utc=zoned)
-        except ValueError:  # such as 2024-02-31, which is no date
-            continue
-    return frame
+    """Return the frame with its columns of ISO dates parsed."""
+    parsed = {name: reading.iso_dates(frame[name]) for name in frame.select_dtypes(exclude="number").columns}
+    return frame.assign(**{name: dates for name, dates in parsed.items() if dates is not None})
 
 
 def compare(
@@ -140,7 +130,8 @@ def compare(
     """Cross-validate the three methods on the same folds, then fit RFM to all rows.
 
     All methods take gaps and categories as they are; for boosting, dates and durations become days. Rows without a
-    target are dropped.
+    target are dropped. Warnings of the last fit are `notes` of the result; those of the folds repeat them and are not
+    shown.
 
     **Arguments:**
 
@@ -195,8 +186,10 @@ def compare(
             message=" ".join([f"{len(X)} rows, {X.shape[1]} columns, {folds} folds.", *_sentences(doubtful)]),
         )
     progress(len(methods) / (len(methods) + 1), "RFM on all rows")
-    comparison = Comparison(decided, target, len(X), X.shape[1], metric, records, methods["RFM"].fit(X, y), doubtful)
-    drawn = records["RFM"].model_copy(update={"figures": comparison.figure_data()})
+    model, notes = _noted(lambda: methods["RFM"].fit(X, y))
+    comparison = Comparison(decided, target, len(X), X.shape[1], metric, records, model, doubtful, notes)
+    message = " ".join([records["RFM"].message, *(f"Note: {note}." for note in notes)])
+    drawn = records["RFM"].model_copy(update={"figures": comparison.figure_data(), "message": message})
     return replace(comparison, records={**records, "RFM": drawn})
 
 
@@ -225,13 +218,23 @@ def _cross_validated(
         for fold, (train, test) in enumerate(splits):
             report(fold)
             start = time.perf_counter()
-            fitted: Any = clone(method)
-            fitted = fitted.fit(X.iloc[train], y.iloc[train])
+            fresh: Any = clone(method)
+            fitted, _ = _noted(lambda rows=train, fresh=fresh: fresh.fit(X.iloc[rows], y.iloc[rows]))
             seconds.append(time.perf_counter() - start)
-            scores.append(float(fitted.score(X.iloc[test], y.iloc[test])))
+            # Levels that only the held-out rows have are no news either.
+            score, _ = _noted(lambda rows=test, fitted=fitted: fitted.score(X.iloc[rows], y.iloc[rows]))
+            scores.append(float(score))
             if is_classifier(method):
-                losses.append(_log_loss(fitted, X.iloc[test], y.iloc[test]))
+                losses.append(_noted(lambda rows=test, fitted=fitted: _log_loss(fitted, X.iloc[rows], y.iloc[rows]))[0])
     return scores, losses, seconds
+
+
+def _noted(call: Callable[[], Any]) -> tuple[Any, tuple[str, ...]]:
+    """Return the result of a call, and the texts of its warnings, each once."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = call()
+    return result, tuple(dict.fromkeys(str(warning.message) for warning in caught))
 
 
 def _split_off(frame: Any, target: str, task: str) -> tuple[Any, Any, str]:
@@ -241,10 +244,11 @@ def _split_off(frame: Any, target: str, task: str) -> tuple[Any, Any, str]:
         hint = did_you_mean(target, [str(column) for column in frame.columns])
         raise ValueError(f"no column {target!r}; {hint}the columns are {', '.join(map(str, frame.columns))}")
     frame = frame[frame[target].notna()].reset_index(drop=True)
-    X, y = frame.drop(columns=[target]).dropna(axis=1, how="all"), frame[target]
+    X, y = frame.drop(columns=[target]), frame[target]
     if len(X) < 4 or X.shape[1] == 0:
         raise ValueError(f"a table needs 4 rows with a target and a column besides it, got {X.shape}")
     X.columns = [str(column) for column in X.columns]
+    X = _dated(X)
     infinite = [name for name in plain_columns(X).select_dtypes("number") if np.isinf(plain_columns(X)[name]).any()]
     if infinite:
         raise ValueError(f"infinities in {', '.join(infinite)}; replace them by numbers or by missing values")
@@ -305,8 +309,19 @@ def _methods(X: Any, task: str, update: str, seed: int) -> dict[str, Any]:
     return {
         "RFM": kernel(update=update, random_state=seed),
         "kernel ridge": kernel(update=None, random_state=seed),
-        "gradient boosting": make_pipeline(plain, coded, boosting),
+        "gradient boosting": make_pipeline(plain, coded, _Filled(), boosting),
     }
+
+
+class _Filled(TransformerMixin, BaseEstimator):
+    """Writes 0 in columns of which the fit saw no value; scikit-learn's boosting fails on them."""
+
+    def fit(self, X: Any, y: Any = None) -> "_Filled":
+        self.empty_ = np.isnan(np.asarray(X, dtype=float)).all(axis=0)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        return np.where(self.empty_, 0.0, np.asarray(X, dtype=float))
 
 
 def _digest(frame: Any) -> str:

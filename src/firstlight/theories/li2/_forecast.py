@@ -129,6 +129,15 @@ class Forecast:
         return self.generalises.median
 
     @property
+    def chance_in_words(self) -> str:
+        """The probability in words: only what has happened is certain.
+
+        >>> [Forecast("Z5", 10, 25, "grokking", p, 1000.0).chance_in_words for p in (0.38, 0.9991, 1.0)]
+        ['0.38', 'over 0.99', '1.00']
+        """
+        return "no test rows" if isnan(self.probability) else share(self.probability)
+
+    @property
     def features(self) -> tuple[tuple[str, float], ...]:
         """The irreps with their E*, largest first."""
         return tuple((irrep.label, irrep.energy) for irrep in self.irreps)
@@ -150,14 +159,14 @@ class Forecast:
         subject = f"{self.group or 'run'}, n = {self.samples}" if self.samples else self.group or "run"
         if not self.covered:
             return f"<Forecast {subject}: not covered, {self.why}>"
-        chance = "no test rows" if isnan(self.probability) else f"chance {self.probability:.2f}"
+        chance = self.chance_in_words if isnan(self.probability) else f"chance {self.chance_in_words}"
         seen = "" if self.seen is None else f" at epoch {self.seen}"
         return f"<Forecast {subject}{seen}: {self.outcome}, {chance}, generalises {self.generalises.words}>"
 
     def _repr_html_(self) -> str:
         rows = {
             "outcome": self.outcome,
-            "chance of generalising": "" if isnan(self.probability) else f"{self.probability:.2f}",
+            "chance of generalising": "" if isnan(self.probability) else self.chance_in_words,
             "boundary": "" if isnan(self.boundary) else f"{self.boundary:.0f} of {self.pairs} pairs",
             "training pairs": f"{self.samples}" if self.samples else "",
             "epochs to memorise": self.memorises.words,
@@ -229,6 +238,17 @@ def _rise(t: np.ndarray, when: float) -> np.ndarray:
         return np.zeros_like(t)
     accuracy = 1 / (1 + np.exp(-np.clip((np.log(t) - np.log(when)) / 0.08 + 4.6, -50, 50)))
     return np.where(accuracy < 1e-6, 0.0, accuracy)
+
+
+def share(p: float) -> str:
+    """Return a probability with two digits; 1.00 is that of what has happened.
+
+    >>> share(0.0002), share(0.38), share(0.9991), share(1.0)
+    ('under 0.01', '0.38', 'over 0.99', '1.00')
+    """
+    if p == 1:
+        return "1.00"
+    return "over 0.99" if p > 0.995 else "under 0.01" if p < 0.005 else f"{p:.2f}"
 
 
 def odds(p: float) -> str:

@@ -149,7 +149,7 @@ def _assemble(
         margin=n / n50,
         chances=chances,
         memorises=memorises,
-        generalises=_generalises(s, outcome, mean, deviation, rate),
+        generalises=UNKNOWN if n == M * M else _generalises(s, outcome, mean, deviation, rate),
         irreps=_irreps(group, own, n / M**2),
         nodes=s.nodes,
         wide_enough=s.nodes <= s.width,
@@ -326,7 +326,7 @@ def _with_story(forecast: Forecast, error: float, s: Situation, sigma: Activatio
     }
     story = f"{margin}; {ends[forecast.why]}"
     p = prod(value for name, value in forecast.chances.items() if name != "test rows")
-    story += "." if forecast.why == "test rows" else f" (probability {odds(p)})."
+    story += "." if forecast.why == "test rows" else f" (probability {odds(p)}{_by_the_end(forecast, p)})."
     if sigma.polynomial is None or len(sigma.polynomial) != 3:
         story += f" Energies are those of x²; {sigma.name} has its own."
     if not forecast.wide_enough and forecast.why != "width":
@@ -336,6 +336,16 @@ def _with_story(forecast: Forecast, error: float, s: Situation, sigma: Activatio
     if forecast.fitted:
         story += " The constants of the forecast were fitted to a run of this setting, among others."
     return replace(forecast, story=story)
+
+
+def _by_the_end(forecast: Forecast, p: float) -> str:
+    """Return the chance of generalising by the last epoch in words, if it is lower than the chance p of ever doing so.
+
+    >>> _by_the_end(Forecast("Z5", 20, 25, "grokking", 0.4, 300.0), 0.9)
+    '; 0.40 by epoch 300'
+    """
+    late = not forecast.why and p - forecast.probability > 0.01
+    return f"; {forecast.chance_in_words} by epoch {forecast.horizon:.0f}" if late else ""
 
 
 assert set(STAGES) < set(get_args(Outcome))
