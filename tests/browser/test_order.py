@@ -324,6 +324,7 @@ def test_a_browser_that_refuses_another_address_still_shows_the_news(page, atlas
         script.answer("GET /api/atlas[?]", diagram(runs))
         script.jobs(job("sweep:1", "running", "sweep", done=done))
         page.until(f"document.querySelector('#story').textContent.includes('1 of {len(runs)} runs')")
+    assert not page.errors()
 
 
 def test_the_last_sweep_can_be_removed_from_the_list(page, atlas):
