@@ -138,6 +138,15 @@ def _rows(test, every=20):
     return pd.DataFrame({"epoch": every * np.arange(n), "train_accuracy": train, "test_accuracy": test})
 
 
+def test_a_run_that_has_ended_is_not_said_to_stand_still():
+    rising = _rows(np.linspace(0.1, 0.95, 30))
+    ended = li2.forecast(rising, steps=29 * 20)
+    assert ended.probability == 0
+    assert "the run has ended and did not generalise" in ended.story
+    flat = li2.forecast(_rows(np.full(300, 0.05)), steps=6000)
+    assert "test accuracy has stayed at 0.05 since" in flat.story
+
+
 def test_rows_sharpen_the_forecast_and_announce_the_epoch():
     rising, flat = np.linspace(0, 0.9, 12), np.full(60, 0.05)
     rows = _rows(rising)

@@ -21,6 +21,9 @@ ALARM = 0.05
 SPACING = 1.5
 """Rises and falls are measured between now and the epoch this factor earlier."""
 
+STILL = 0.05
+"""A test accuracy that has changed by no more than this has stayed where it was."""
+
 CURVES = ("one", "accuracy", "rise", "loss", "fall", "memorised", "since", "error", "reach")
 WITH_PRIOR = (*CURVES, "prior", "logit", "waiting")
 BINS = (0.3, 0.8)
@@ -248,11 +251,22 @@ def _story(
 ) -> str:
     t, test = columns["step"][-1], columns["test_accuracy"][-1]
     start = f"At epoch {t:.0f}, test accuracy {test:.2f}"
+    if t >= base.horizon:
+        return f"{start}: the run has ended and did not generalise."
     if alarm:
-        reasons = "; ".join(causes) or f"test accuracy has stayed at {test:.2f} since the training set was memorised"
+        reasons = "; ".join(causes) or _course(columns)
         return f"{start}: it will not generalise by epoch {base.horizon:.0f}, because {reasons} (chance {share(p)})."
     likely = "it should generalise" if p >= 0.5 else "it may not generalise; if it does, expect it"
     return f"{start}: {likely} at epoch {when.words} (chance {share(p)} by epoch {base.horizon:.0f})."
+
+
+def _course(columns: Mapping[str, np.ndarray]) -> str:
+    """Return what the test accuracy has done since the training set was memorised, for want of another reason."""
+    known = columns["train_accuracy"] >= LEARNED
+    since = columns["test_accuracy"][int(np.argmax(known)) :]
+    if np.ptp(since) <= STILL:
+        return f"test accuracy has stayed at {since[-1]:.2f} since the training set was memorised"
+    return "test accuracy does not rise fast enough"
 
 
 def _done(base: Forecast, columns: Mapping[str, np.ndarray], when: float) -> Forecast:
