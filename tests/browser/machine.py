@@ -15,11 +15,13 @@ class Share:
     """The share of the processors that this test and its processes could have, from `start` to `free`.
 
     Other processes are what the kernel's clocks show beyond the own process and its descendants. Their load is
-    counted over the whole stretch: a look before and one after would miss what came and went in between.
+    counted over the whole stretch: a look before and one after would miss what came and went in between. Others of low
+    priority fill a machine and delay nobody, so the share is at least that of the time in which own threads ran,
+    among the time in which they wanted to.
     """
 
     def __init__(self):
-        self._start = _clocks()
+        self._start, self._threads = _clocks(), _threads(_family())
         self._first = free_share() if self._start is None else 1.0
 
     def free(self):
@@ -28,7 +30,16 @@ class Share:
         if self._start is None or now is None:
             return min(self._first, free_share())
         busy, own, whole = (after - before for after, before in zip(now, self._start, strict=True))
-        return min(1.0, max(LEAST, 1 - max(0.0, busy - own) / max(whole, 1e-9)))
+        left = 1 - max(0.0, busy - own) / max(whole, 1e-9)
+        return min(1.0, max(LEAST, left, self._prompt()))
+
+    def _prompt(self):
+        """Return the running time of own threads as a share of their running and waiting time, or 0 if unknown."""
+        ran, waited = 0, 0
+        for thread, (running, waiting) in _threads(_family()).items():
+            before = self._threads.get(thread, (0, 0))
+            ran, waited = ran + running - before[0], waited + waiting - before[1]
+        return ran / (ran + waited) if ran else 0.0
 
 
 def free_share():
@@ -70,6 +81,11 @@ def _clocks():
 
 def _own():
     """Return the ticks of this process and its descendants, with those of children that have ended."""
+    return sum(_family().values())
+
+
+def _family():
+    """Return the ticks of each process from this one down, children that have ended included."""
     ticks, children = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -79,9 +95,22 @@ def _own():
         pid, parent = int(folder.name), int(words[1])
         ticks[pid] = sum(int(word) for word in words[11:15])
         children.setdefault(parent, []).append(pid)
-    total, waiting = 0, [os.getpid()]
+    family, waiting = {}, [os.getpid()]
     while waiting:
         pid = waiting.pop()
-        total += ticks.get(pid, 0)
+        family[pid] = ticks.get(pid, 0)
         waiting += children.get(pid, ())
-    return total
+    return family
+
+
+def _threads(pids):
+    """Return the nanoseconds that each thread of the processes ran, and those that it waited for a processor."""
+    times = {}
+    for pid in pids:
+        for file in Path(f"/proc/{pid}/task").glob("*/schedstat"):
+            try:
+                running, waiting, _ = file.read_text().split()
+            except (OSError, ValueError):
+                continue
+            times[file] = int(running), int(waiting)
+    return times

@@ -315,6 +315,18 @@ def test_what_is_open_in_a_cell_stays_open_while_it_fills(page, atlas):
     page.until("!shown.isConnected && document.querySelector('#cell details').open")
 
 
+def test_a_browser_that_refuses_another_address_still_shows_the_news(page, atlas):
+    """Safari does so after a hundred changes in half a minute, and a sweep brings ten news a second."""
+    script = atlas()
+    page.js("history.replaceState = () => { throw new DOMException('too often', 'SecurityError'); }")
+    page.js("history.pushState(null, '', '?')")
+    for done, runs in ((1, ("a", "b")), (2, ("a", "b", "c"))):
+        script.answer("GET /api/atlas[?]", diagram(runs))
+        script.jobs(job("sweep:1", "running", "sweep", done=done))
+        page.until(f"document.querySelector('#story').textContent.includes('1 of {len(runs)} runs')")
+    assert not page.errors()
+
+
 def test_the_last_sweep_can_be_removed_from_the_list(page, atlas):
     script = atlas()
     script.jobs(job("sweep:1", "stopped", "sweep"))

@@ -1,6 +1,6 @@
 // Room 4: a map of cells, theory's line over it, the runs of a cell, and sweeps that fill the map in.
 
-import { $, all, ask, element, newest, post, read, refusal, SILENCE, Stream } from "/static/lab.js";
+import { $, all, ask, element, keepInAddress, newest, post, read, refusal, SILENCE, Stream } from "/static/lab.js";
 import { ACTIVE, control, showJobs, waiting } from "/static/jobs.js";
 import { problemsOf, Question, showProblems } from "/static/setting.js";
 
@@ -41,7 +41,7 @@ function values() {
 
 function remember() {
   const open = state.open ? { cell: state.open.join(".") } : {};
-  history.replaceState(null, "", `?${new URLSearchParams({ ...view(), ...open, ...values() })}`);
+  keepInAddress(new URLSearchParams({ ...view(), ...open, ...values() }).toString());
 }
 
 // ---- the map

@@ -1,6 +1,6 @@
 // Room 6: a table, its target, the methods on the same folds; saved probes layer by layer.
 
-import { $, ask, element, newest, post, read, refusal, Stream } from "/static/lab.js";
+import { $, ask, element, keepInAddress, newest, post, read, refusal, Stream } from "/static/lab.js";
 import { ACTIVE, control, listed, showJobs, waiting } from "/static/jobs.js";
 import { problemsOf, showProblem, showProblems } from "/static/setting.js";
 
@@ -15,8 +15,7 @@ function values() {
 
 function address() {
   const entries = Object.entries({ ...values(), fit: state.shown, probe: state.probe, job: state.job }).filter(([, value]) => value);
-  const query = new URLSearchParams(entries).toString();
-  history.replaceState(null, "", query ? `?${query}` : location.pathname);
+  keepInAddress(new URLSearchParams(entries).toString());
 }
 
 // ---- files and columns

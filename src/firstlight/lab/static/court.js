@@ -1,6 +1,6 @@
 // Room 5: filters of the table, and a check that is run again.
 
-import { $, all, ask, post, Stream } from "/static/lab.js";
+import { $, all, ask, keepInAddress, post, Stream } from "/static/lab.js";
 import { ACTIVE, control, waiting } from "/static/jobs.js";
 import { showProblem } from "/static/setting.js";
 
@@ -20,8 +20,7 @@ if (form) {
     $("#count").textContent = `${shown} of ${rows.length}`;
     $("#none").hidden = shown > 0;
     for (const tile of all("button.tile")) { tile.setAttribute("aria-pressed", String(tile.dataset.status === form.elements.status.value)); }
-    const query = new URLSearchParams(Array.from(new FormData(form)).filter(([, value]) => value)).toString();
-    history.replaceState(null, "", query ? `?${query}` : location.pathname);
+    keepInAddress(new URLSearchParams(Array.from(new FormData(form)).filter(([, value]) => value)).toString());
   };
   for (const [name, value] of new URLSearchParams(location.search)) { if (form.elements[name]) { form.elements[name].value = value; } }
   form.addEventListener("input", apply);

@@ -1,6 +1,6 @@
 // Room 1: a setting, its forecast, the run over the forecast, and the scoreboard.
 
-import { $, all, element, newest, post, read, Stream } from "/static/lab.js";
+import { $, all, element, keepInAddress, newest, post, read, Stream } from "/static/lab.js";
 import { loadChart, number } from "/static/charts.js";
 import { ACTIVE, control, listed, showJobs, waiting } from "/static/jobs.js";
 import { problemsOf, Question, showProblem, showProblems } from "/static/setting.js";
@@ -32,7 +32,7 @@ function query() { return new URLSearchParams(values()).toString(); }
 const question = new Question({ path: "/api/setting", query, answered, line: $("#forecast-state") });
 
 function changed() {
-  history.replaceState(null, "", `?${query()}`);
+  keepInAddress(query());
   question.changed();
 }
 

@@ -118,6 +118,12 @@ export class Stream {
   }
 }
 
+// Keep the state of the page in its address. Browsers refuse to change it some hundred times in half a minute.
+export function keepInAddress(query) {
+  if (query === location.search.slice(1)) { return; }
+  try { history.replaceState(null, "", query ? `?${query}` : location.pathname); } catch { /* the next change keeps it */ }
+}
+
 const themeListeners = [];
 export function onTheme(listener) { themeListeners.push(listener); }
 

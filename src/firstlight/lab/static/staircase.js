@@ -1,6 +1,6 @@
 // Room 3: a case, its predicted staircase, gradient flow over it, and the jumps side by side.
 
-import { $, all, element, newest, post, read, Stream } from "/static/lab.js";
+import { $, all, element, keepInAddress, newest, post, read, Stream } from "/static/lab.js";
 import { loadChart, number as digits } from "/static/charts.js";
 import { ACTIVE, control, listed, showJobs, waiting } from "/static/jobs.js";
 import { problemsOf, Question, showProblems as showAll } from "/static/setting.js";
@@ -98,7 +98,7 @@ const showProblems = (problems) => showAll(problems, stands);
 const question = new Question({ path: "/api/staircase", query, answered, line: $("#prediction-state"), stands });
 
 function changed() {
-  history.replaceState(null, "", `?${query()}`);
+  keepInAddress(query());
   question.changed();
 }
 
