@@ -1,6 +1,5 @@
 """`firstlight predict`: forecast a run before it is trained."""
 
-from math import isnan
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -65,7 +64,7 @@ def show(forecast: Any) -> None:
     if not forecast.covered:
         return
     facts = [
-        ("chance of generalising", _chance(forecast.probability)),
+        ("chance of generalising", forecast.chance),
         ("by epoch", f"{forecast.horizon:.0f}"),
         ("training pairs", f"{forecast.samples} of {forecast.pairs}"),
         ("boundary", f"{forecast.boundary:.0f} pairs ({forecast.low:.0f} to {forecast.high:.0f})"),
@@ -83,10 +82,3 @@ def show(forecast: Any) -> None:
     screen.print_table(("learned", "irrep", "dimension", "kind", "energy", "maxima that survive"), rows)
     if len(forecast.irreps) > _SHOWN:
         screen.say(f"and {len(forecast.irreps) - _SHOWN} more")
-
-
-def _chance(probability: float) -> str:
-    """Return a chance with two digits; nothing that is forecast is certain."""
-    if isnan(probability):
-        return "no test rows"
-    return "over 0.99" if probability > 0.995 else "under 0.01" if probability < 0.005 else f"{probability:.2f}"

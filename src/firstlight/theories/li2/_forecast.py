@@ -146,18 +146,23 @@ class Forecast:
         """
         return json.dumps(self.as_dict(), ensure_ascii=False, allow_nan=False)
 
+    @property
+    def chance(self) -> str:
+        """The probability of generalising with two digits; nothing that is forecast is certain."""
+        return "no test rows" if isnan(self.probability) else two_digits(self.probability)
+
     def __repr__(self) -> str:
         subject = f"{self.group or 'run'}, n = {self.samples}" if self.samples else self.group or "run"
         if not self.covered:
             return f"<Forecast {subject}: not covered, {self.why}>"
-        chance = "no test rows" if isnan(self.probability) else f"chance {self.probability:.2f}"
+        chance = "no test rows" if isnan(self.probability) else f"chance {self.chance}"
         seen = "" if self.seen is None else f" at epoch {self.seen}"
         return f"<Forecast {subject}{seen}: {self.outcome}, {chance}, generalises {self.generalises.words}>"
 
     def _repr_html_(self) -> str:
         rows = {
             "outcome": self.outcome,
-            "chance of generalising": "" if isnan(self.probability) else f"{self.probability:.2f}",
+            "chance of generalising": "" if isnan(self.probability) else self.chance,
             "boundary": "" if isnan(self.boundary) else f"{self.boundary:.0f} of {self.pairs} pairs",
             "training pairs": f"{self.samples}" if self.samples else "",
             "epochs to memorise": self.memorises.words,
@@ -237,8 +242,16 @@ def odds(p: float) -> str:
     >>> odds(0.13), odds(0.9991)
     ('0.87', 'over 0.99')
     """
-    larger = max(p, 1 - p)
-    return "over 0.99" if larger > 0.995 else f"{larger:.2f}"
+    return two_digits(max(p, 1 - p))
+
+
+def two_digits(p: float) -> str:
+    """Return a probability with two digits, and as a bound where these would be 1.00 or 0.00.
+
+    >>> two_digits(0.131), two_digits(0.9991), two_digits(1e-4)
+    ('0.13', 'over 0.99', 'under 0.01')
+    """
+    return "over 0.99" if p > 0.995 else "under 0.01" if p < 0.005 else f"{p:.2f}"
 
 
 def _number(x: float) -> str:

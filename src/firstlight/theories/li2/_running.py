@@ -12,7 +12,7 @@ from jaxtyping import Float
 from firstlight.records import LEARNED, RunRecord, RunSpec, Table
 from firstlight.theories.li2._calibration import HORIZON, Linear, below, stored
 from firstlight.theories.li2._coverage import predict_spec, reason_without_forecast
-from firstlight.theories.li2._forecast import NEVER, UNKNOWN, Epochs, Forecast
+from firstlight.theories.li2._forecast import NEVER, UNKNOWN, Epochs, Forecast, two_digits
 from firstlight.theories.li2._predict import STAGES
 
 ALARM = 0.05
@@ -250,9 +250,11 @@ def _story(
     start = f"At epoch {t:.0f}, test accuracy {test:.2f}"
     if alarm:
         reasons = "; ".join(causes) or f"test accuracy has stayed at {test:.2f} since the training set was memorised"
-        return f"{start}: it will not generalise by epoch {base.horizon:.0f}, because {reasons} (chance {p:.2f})."
+        return (
+            f"{start}: it will not generalise by epoch {base.horizon:.0f}, because {reasons} (chance {two_digits(p)})."
+        )
     likely = "it should generalise" if p >= 0.5 else "it may not generalise; if it does, expect it"
-    return f"{start}: {likely} at epoch {when.words} (chance {p:.2f} by epoch {base.horizon:.0f})."
+    return f"{start}: {likely} at epoch {when.words} (chance {two_digits(p)} by epoch {base.horizon:.0f})."
 
 
 def _done(base: Forecast, columns: Mapping[str, np.ndarray], when: float) -> Forecast:
