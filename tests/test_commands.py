@@ -242,7 +242,7 @@ def check_file(block: Block) -> None:
     path.parent.mkdir(exist_ok=True)
     path.write_text(block.text, encoding="utf-8")
     if {"base", "grid", "points"} & given.keys():
-        load_sweep(path)
+        assert load_sweep(path).expand()
     else:
         load_spec(path)
     if name not in SMALL:
@@ -292,7 +292,9 @@ def test_commands_named_in_running_text_exist(page):
 
 def check_span(span: str) -> None:
     """Check the command of a code span and its options; its arguments may be words such as SPEC."""
-    path, apps, _ = app.parse_commands([word for word in span.split()[1:] if word != "--help"])
+    path, apps, left = app.parse_commands([word for word in span.split()[1:] if word != "--help"])
+    if path and apps[-1].default_command is None:
+        assert not left, f"{span}: {' '.join(path)} has no command {left[0]!r}"
     arguments = apps[-1].assemble_argument_collection() if apps[-1].default_command else ()
     known = {"--help", "--version", "--debug", *(name for argument in arguments for name in argument.names)}
     assert path or span.split()[1] in ("--help", "--version", "COMMAND", "…"), span

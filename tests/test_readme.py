@@ -20,6 +20,16 @@ def test_the_table_is_the_one_measured() -> None:
     assert results.keys() <= registry().keys()
 
 
+def test_the_page_names_the_targets_that_are_missed_and_no_others() -> None:
+    missed = set()
+    for name, row in json.loads(RESULTS.read_text()).items():
+        value, target = row["value"], row["target"]
+        if target is not None and (value > target if row["better"] == "lower" else value < target):
+            missed.add(name)
+    text = PAGE.read_text().partition("<!-- /benchmarks -->")[2].partition("**Against xrfm**")[0]
+    assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) == missed
+
+
 def test_no_number_differs_between_pictures_text_and_demo() -> None:
     numbers = json.loads((ROOT / "docs" / "images" / "numbers.json").read_text())
     demo = numbers["demo"]

@@ -42,7 +42,7 @@ def test_five_questions_have_their_answers() -> None:
     assert forecast == (
         "Li₂ forecast: generalises at epochs 73 to 332. Measured: generalised at epoch 140; the forecast was right."
     )
-    assert "It holds 38% of a unit's weights (9% by chance)." in learned
+    assert "this irrep holds 38% of a unit's weights (9% by chance)." in learned
     assert "around the circle of 71 numbers" in learned
     assert "35 irreps" in learned
     assert judged == (

@@ -7,7 +7,7 @@ import pytest
 
 from firstlight import records
 from tests.pages import PAGES
-from tools.docs import check, maths, spec, verdicts
+from tools.docs import accessible, check, maths, spec, verdicts
 from tools.docs.api import TIERS, api_pages
 
 ROOT = Path(__file__).parents[2]
@@ -164,6 +164,18 @@ def test_no_formula_has_a_fraction_that_docutils_misreads():
         for tex in re.findall(r"\\[td]?frac[^\n]*", path.read_text(encoding="utf-8")):
             misread = re.findall(r"\\[td]?frac(?![a-zA-Z])\s*(?!\{)[^\n]{0,20}", maths.known_commands(tex))
             assert not misread, f"{path.name}: {misread}"
+
+
+def test_wide_pictures_scroll_on_a_phone_and_narrow_ones_shrink(tmp_path):
+    for name, points in (("wide", 619.2), ("narrow", 338.4)):
+        (tmp_path / f"{name}.svg").write_text(
+            f'<svg xmlns="x" width="{points}pt" height="9pt"></svg>', encoding="utf-8"
+        )
+    page = '<p><img alt="" src="wide.svg" /><img alt="" src="narrow.svg" /><img alt="" src="gone.svg" /></p>'
+    once = accessible.scrolling(page, tmp_path)
+    assert once.count('<span class="picture" tabindex="0"><img alt="" src="wide.svg" /></span>') == 1
+    assert once.count("<span") == 1
+    assert accessible.scrolling(once, tmp_path) == once
 
 
 def test_every_column_of_a_table_has_a_head():

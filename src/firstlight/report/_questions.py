@@ -91,7 +91,9 @@ def _learned(record: RunRecord) -> str:
     circle = f"that repeats a whole number of times around the circle of {modulus} numbers"
     wave = circle if modulus.isdecimal() else "that the group allows"
     share = (
-        "" if purity is None else f" It holds {purity:.0%} of a unit's weights ({part['chance_purity']:.0%} by chance)."
+        ""
+        if purity is None
+        else f" In the end this irrep holds {purity:.0%} of a unit's weights ({part['chance_purity']:.0%} by chance)."
     )
     return (
         f"Waves. An irrep is a wave {wave}. Each hidden unit leans more and more towards one irrep.{share} "
