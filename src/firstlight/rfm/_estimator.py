@@ -323,7 +323,7 @@ class BaseRFM(BaseEstimator):
 
         self._validate_params()
         blocks: Any = make_blocks
-        if not callable(blocks):
+        if not callable(make_blocks):
             raise TypeError(
                 f"make_blocks must be a function that returns blocks (X, y), as it is called twice; got "
                 f"{type(make_blocks).__name__}"
