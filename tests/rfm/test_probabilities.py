@@ -113,6 +113,21 @@ def test_the_half_width_is_the_conformal_quantile():
         fixed.predict_interval(X)
 
 
+def test_one_large_residual_does_not_hide_that_rows_left_out_are_predicted_too_well():
+    ones = np.ones(99)
+    # The mean square of these rows left out is above that of the held-out rows, their quantile is not.
+    left_out = Residuals.sorted(np.append(np.full(98, 0.1), 100.0)[:, None], ones)
+    held_out = Residuals.sorted(np.linspace(0, 2, 99)[:, None], ones)
+    wider = left_out.raised(left_out, held_out)
+    for coverage in (0.1, 0.5, 0.9):
+        expected = max(left_out.half_width(coverage)[0], held_out.half_width(coverage)[0])
+        assert wider.half_width(coverage)[0] == pytest.approx(expected, rel=4 * np.finfo(float).eps)
+    assert (np.diff(wider.sizes, axis=0) >= 0).all()
+    np.testing.assert_array_equal(left_out.raised(left_out, left_out).sizes, left_out.sizes)
+    perfect = Residuals.sorted(np.zeros((99, 1)), ones)
+    np.testing.assert_array_equal(perfect.raised(perfect, held_out).sizes, held_out.sizes)
+
+
 def test_without_updates_the_residuals_are_those_of_fits_without_the_row():
     X, y = noisy(30, 1)
     model = RFMRegressor(update=None, precision="double", bandwidth=2.0).fit(X, y)

@@ -322,12 +322,13 @@ class BaseRFM(BaseEstimator):
         from firstlight.rfm._blocks import fit_blocks
 
         self._validate_params()
+        blocks: Any = make_blocks
         if not callable(make_blocks):
             raise TypeError(
                 f"make_blocks must be a function that returns blocks (X, y), as it is called twice; got "
                 f"{type(make_blocks).__name__}"
             )
-        fit_blocks(self, make_blocks, self._settings(False).seed)
+        fit_blocks(self, blocks, self._settings(False).seed)
         return self
 
     def _replace_machine(self, centres: np.ndarray, beta: np.ndarray, ridge: float, system: Any) -> None:

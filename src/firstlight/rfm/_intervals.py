@@ -8,7 +8,6 @@ from jaxtyping import Float
 from firstlight.rfm._fitting import Fitted
 from firstlight.rfm._solvers.exact import ExactSolver
 from firstlight.rfm._solvers.kernels import Kernel
-from firstlight.rfm._solvers.solution import mean_squares
 from firstlight.rfm._solvers.threads import threads
 
 LEFT_OUT_ROWS = 5000
@@ -45,7 +44,12 @@ class Residuals:
         left_out = _left_out(fitted, kernel, means, mass)
         if left_out is None or not np.isfinite(left_out).all():
             return cls.sorted(np.empty((0, Y.shape[1])), np.empty(0))
-        return cls.sorted(np.abs(Y - left_out[place]) * _stretch(fitted, left_out, means, mass), weights)
+        residuals = cls.sorted(np.abs(Y - left_out[place]), weights)
+        held_out = _held_out(fitted)
+        if held_out is None:
+            return residuals
+        # Held-out rows are compared with the same rows as they are: equal ones merged.
+        return residuals.raised(cls.sorted(np.abs(means - left_out), mass), held_out)
 
     @classmethod
     def sorted(cls, sizes: Float[np.ndarray, "n c"], weights: Float[np.ndarray, " n"]) -> "Residuals":
@@ -58,6 +62,24 @@ class Residuals:
         # A new row has the mean weight of a row.
         total = weights.sum() + (weights.mean() if len(weights) else 1.0)
         return cls(np.take_along_axis(sizes, order, axis=0), np.cumsum(weights[order], axis=0) / total)
+
+    def raised(self, left_out: "Residuals", held_out: "Residuals") -> "Residuals":
+        """Return these residuals times the ratio of the other two at each level, where it is above 1.
+
+        >>> half, whole = (Residuals.sorted(np.array([[0.5], [1.0]]) * size, np.ones(2)) for size in (1, 2))
+        >>> half.raised(half, whole).sizes.ravel()
+        array([1., 2.])
+        """
+        low, high = left_out.at(self.levels), held_out.at(self.levels)
+        ratio = np.divide(high, low, out=np.ones_like(low), where=low > 0)
+        sizes = np.where(low > 0, self.sizes * np.maximum(ratio, 1), np.maximum(self.sizes, high))
+        return Residuals(np.maximum.accumulate(sizes, axis=0), self.levels)
+
+    def at(self, levels: Float[np.ndarray, "k c"]) -> Float[np.ndarray, "k c"]:
+        """Return the smallest residual of each output that reaches each level, or the largest residual."""
+        columns = range(self.sizes.shape[1])
+        places = [np.searchsorted(self.levels[:, j], levels[:, j] * (1 - 1e-12)) for j in columns]
+        return np.stack([self.sizes[np.minimum(places[j], len(self.sizes) - 1), j] for j in columns], axis=1)
 
     def half_width(self, coverage: float) -> Float[np.ndarray, " c"]:
         """Return the smallest residual of each output up to which the level reaches `coverage`.
@@ -93,13 +115,14 @@ def _left_out(fitted: Fitted, kernel: Kernel, Y: np.ndarray, weights: np.ndarray
     return None if solution.loo is None else solution.loo.astype(np.float64)
 
 
-def _stretch(fitted: Fitted, left_out: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> float:
-    """Return the ratio of the errors of held-out rows and of rows left out, at least 1.
+def _held_out(fitted: Fitted) -> Residuals | None:
+    """Return the residuals of the rows that were held out in folds; None if they add nothing.
 
-    Leaving out a row leaves its trace in M. Rows held out in folds have none.
+    Leaving out a row leaves its trace in M, or in the choice of columns. Rows held out in folds have none.
     """
-    if fitted.judged is None or not fitted.machine.iteration:
-        return 1.0
-    error = mean_squares(left_out, Y, weights)
-    held_out = mean_squares(*(part.astype(np.float64) for part in fitted.judged))
-    return float(np.sqrt(max(held_out / error, 1.0))) if error > 0 and np.isfinite(held_out) else 1.0
+    learned = fitted.machine.iteration or any(row["chosen"] and row["columns"] != "all" for row in fitted.history)
+    if fitted.judged is None or not learned:
+        return None
+    predicted, Y, weights = (part.astype(np.float64) for part in fitted.judged)
+    sizes = np.abs(predicted - Y)
+    return Residuals.sorted(sizes, weights) if np.isfinite(sizes).all() else None

@@ -63,9 +63,9 @@ class RFMRegressor(RegressorMixin, BaseRFM):
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
         """Return intervals (n, 2) that hold a new target with this probability; (n, m, 2) if y had two dimensions.
 
-        The half-width is a quantile of the exact leave-one-out residuals (conformal prediction), stretched by the
-        ratio of the held-out to the leave-one-out error, because M has seen the rows that are left out. It is the same
-        for all rows. The coverage is an average over new rows from the same source as the training rows.
+        The half-width is the quantile of the exact leave-one-out residuals (conformal prediction), or that of the
+        held-out residuals if it is larger, because M has seen the rows that are left out. It is the same for all
+        rows. The coverage is an average over new rows from the same source as the training rows.
 
         >>> rng = np.random.default_rng(0)
         >>> X = rng.standard_normal((300, 2))
