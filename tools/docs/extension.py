@@ -4,6 +4,7 @@ MathML is what browsers draw without a script; docutils converts it from LaTeX.
 """
 
 import re
+import zlib
 from pathlib import Path
 
 from docutils import nodes
@@ -63,10 +64,15 @@ def _finish(app: Sphinx, error: Exception | None) -> None:
         reference.write_claims(Path(app.outdir) / "evidence-pages")
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def _version() -> int:
+    """A number that changes with these tools, so that pages from an earlier build are written again."""
+    return zlib.crc32(b"".join(path.read_bytes() for path in sorted(Path(__file__).parent.glob("*.py"))))
+
+
+def setup(app: Sphinx) -> dict[str, bool | int]:
     """Register the renderer of maths and the three steps that write pages."""
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
     app.connect("builder-inited", _write_reference)
     app.connect("source-read", _complete)
     app.connect("build-finished", _finish)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"parallel_read_safe": True, "parallel_write_safe": True, "env_version": _version()}
