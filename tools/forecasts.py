@@ -20,7 +20,7 @@ from firstlight import groups, plots, runs
 from firstlight._files import write_atomically
 from firstlight.claims.beyond.checks import forecasts
 from firstlight.claims.beyond.checks.forecast_curves import read_curves, write_curves
-from firstlight.claims.beyond.checks.forecast_fit import fit, fitted_runs, left_out, widening
+from firstlight.claims.beyond.checks.forecast_fit import fit, fitted_runs, left_out, sharpening, widening
 from firstlight.claims.beyond.checks.forecast_rows import fit_running, recorded_moments
 from firstlight.claims.beyond.checks.forecast_settings import FOLDER, SEEDS, ForecastSetting, ListName, load
 from firstlight.records import LEARNED, Store
@@ -76,10 +76,10 @@ def _learned(columns: Mapping[str, np.ndarray], name: str) -> int | str:
 
 
 def fit_constants() -> None:
-    """Fit all constants on the first two lists, with intervals from groups that were left out."""
+    """Fit all constants on the first three lists, with intervals from groups that were left out."""
     known = fitted_runs()
     before = left_out(known)
-    constants = fit(known, widening(before)) | {"running": fit_running(recorded_moments(before))}
+    constants = fit(known, widening(before), sharpening(before)) | {"running": fit_running(recorded_moments(before))}
     write_atomically(CONSTANTS, (json.dumps(constants) + "\n").encode())
     print(f"wrote {CONSTANTS.name}: {constants['runs']} runs, epochs widened by {constants['epochs']['widen']}")
 
@@ -105,14 +105,16 @@ def page() -> None:
 def _summary(rows: list[dict[str, Any]], settings: list[ForecastSetting]) -> str:
     """Return the table of targets: groups left out of the fit, the judged list, and what seeds leave possible."""
     before = left_out(fitted_runs())
+    sharpen = sharpening(before)
     fitted = [
-        {"chance": r.chance, "margin": r.margin, "generalised": r.time is not None, "place": r.place} for r in before
+        {"chance": r.chance(sharpen), "margin": r.margin, "generalised": r.time is not None, "place": r.place}
+        for r in before
     ]
     watched = [forecasts.watch(settings[place], columns) for place, columns in read_curves(forecasts.JUDGED).items()]
     covered = [w["covered"] for w in watched if w["covered"] is not None]
     alarms, failed = [w for w in watched if w["alarm"] is not None], [w for w in watched if not w["generalised"]]
     false, warned = sum(w["generalised"] for w in alarms), sum(w["alarm"] is not None for w in failed)
-    timed = [(np.log(r.time), r) for r in before if r.time is not None and r.driven and r.chance >= 0.5]
+    timed = [(np.log(r.time), r) for r in before if r.time is not None and r.driven and r.logit >= 0]
     close = np.mean([abs(time - r.log_time) <= np.log(forecasts.FACTOR) for time, r in timed])
     inside = dict(zip(("adam", "adamw"), widening(before), strict=True))
     cover = np.mean([abs(t - r.log_time) <= 1.2816 * inside[r.setting.optimizer] * r.deviation for t, r in timed])
@@ -124,7 +126,7 @@ def _summary(rows: list[dict[str, Any]], settings: list[ForecastSetting]) -> str
     lines = [
         f"{len(rows)} of the {len(settings)} runs of the list were read, on {len({r['group'] for r in rows})} groups.",
         "",
-        "| what | groups left out of the fit | third list | possible without the seed | target |",
+        "| what | groups left out of the fit | fourth list | possible without the seed | target |",
         "|---|---|---|---|---|",
         f"| outcomes, over 15 % away from the boundary ({len(rows) - len(near)} runs) | {_away(fitted):.1%} | "
         f"{_away(rows):.1%} | | ≥ 97 % |",

@@ -1,4 +1,4 @@
-"""Calibrated forecasts: Gaussian processes of outcome and epochs, fitted on two lists of runs.
+"""Calibrated forecasts: Gaussian processes of outcome and epochs, fitted on three lists of runs.
 
 The inputs are numbers that theory gives before training. The posterior widens the forecast where nothing was measured.
 `firstlight.claims` holds the lists, their outcomes and the fit (`beyond.forecast-outcome`).
@@ -24,16 +24,16 @@ EPOCHS = (
     "nodes",
     "size",
     "weakest",
-    "quaternionic",
     "relu",
     "silu",
     "decoupled",
     "strength",
     "room",
+    "share",
 )
 """Inputs of the epochs to generalise, see `inputs`."""
 
-OUTCOME = (*EPOCHS, "share", "narrow", "idle", "fitted")
+OUTCOME = (*EPOCHS, "narrow", "idle", "fitted")
 """Inputs of the outcome."""
 
 MEMORISING = ("one", "margin", "nodes", "share", "relu", "silu", "decoupled", "narrow", "decay")
@@ -112,8 +112,20 @@ def chance(values: dict[str, float], extra: float = 0.0) -> float:
     - `values`: the inputs.
     - `extra`: further standard deviation of the logit, for settings that were not measured.
     """
-    z, deviation = processes()["outcome"](values)
-    return mean_logistic(z, sqrt(deviation**2 + extra**2))
+    process = processes()["outcome"]
+    return sharpened(*process(values), process.sharpen, extra)
+
+
+def sharpened(z: float, deviation: float, factor: float, extra: float = 0.0) -> float:
+    """Return the probability of an outcome from the logit of its grade.
+
+    A grade lies between 0 and 1 where the outcome is one of them, so its logit is too small by a factor. The deviation
+    counts with a root of 0.3, chosen with that factor.
+
+    >>> sharpened(0.0, 2.0, 3.0), sharpened(1.0, 0.0, 3.0) > 0.9
+    (0.5, True)
+    """
+    return mean_logistic(factor * z, sqrt(0.3 * (factor * deviation) ** 2 + extra**2))
 
 
 def mean_logistic(mean: float, deviation: float) -> float:

@@ -86,8 +86,8 @@ def predict(
     """Forecast whether a two-layer network generalises on n pairs of a group, when, and with which irreps.
 
     The boundary comes from ascents of the group's own residualised energy, kept in the cache folder. What trained
-    networks need beyond it, and their epochs, come from constants fitted on two lists of runs of Adam and AdamW on
-    small groups; the claims `beyond.forecast-*` judge them on a third list. If decay, width or activation rule features
+    networks need beyond it, and their epochs, come from constants fitted on three lists of runs of Adam and AdamW on
+    small groups; the claims `beyond.forecast-*` judge them on a fourth one. If decay, width or activation rule features
     out, more samples do not help.
 
     **Arguments:**
@@ -233,7 +233,7 @@ def _log_epochs(s: Situation, outside: Mapping[str, float]) -> tuple[float, floa
     """Return mean and standard deviation of ln(epochs × rate) of runs that generalise."""
     process = processes()["epochs"]
     mean, deviation = process(inputs(s))
-    own = process.widen[s.decoupled is not None] * sqrt(deviation**2 + process.spread**2)
+    own = process.widen[s.decoupled is not None] * sqrt(deviation**2 + process.spread(s.decoupled is not None) ** 2)
     return mean, sqrt(own**2 + (0.3 * _extra(outside)) ** 2)
 
 

@@ -21,6 +21,7 @@ class Kernel:
     - `constant`, `line`, `bend`: c, a and b.
     - `length`: ℓ, in standard deviations of the inputs.
     - `noise`: variance of what the inputs leave open; 0 for outcomes, whose noise is that of a coin.
+    - `noisier`: factor of that variance for AdamW.
     """
 
     constant: float
@@ -28,6 +29,7 @@ class Kernel:
     bend: float
     length: float
     noise: float = 0.0
+    noisier: float = 1.0
 
     def __call__(self, A: Float[np.ndarray, "a p"], B: Float[np.ndarray, "b p"]) -> Float[np.ndarray, "a b"]:
         """Return the covariances of the rows of A with those of B.
@@ -50,9 +52,10 @@ class Process:
     - `centre`, `scale`: what is subtracted from an input, and then divided by.
     - `kernel`: its covariance.
     - `points`: (N, p) the scaled inputs of the runs.
-    - `targets`: (N,) their outcomes (0 or 1), or logarithms of times.
+    - `targets`: (N,) grades of their outcomes, from 0 to 1, or logarithms of times.
     - `mode`: (N,) for outcomes, the logits at the maximum of the posterior (Laplace's approximation); else empty.
     - `widen`: factors of the standard deviation for Adam and for AdamW, from groups that were left out of the fit.
+    - `sharpen`: factor from the logit of a grade to that of the outcome, from groups that were left out of the fit.
     """
 
     names: tuple[str, ...]
@@ -63,11 +66,19 @@ class Process:
     targets: Float[np.ndarray, " N"]
     mode: Float[np.ndarray, " outcomes"]
     widen: tuple[float, float] = (1.0, 1.0)
+    sharpen: float = 1.0
 
-    @property
-    def spread(self) -> float:
-        """Standard deviation of what the inputs leave open."""
-        return float(np.sqrt(self.kernel.noise))
+    def spread(self, decoupled: bool) -> float:
+        """Return the standard deviation of what the inputs leave open, for Adam or for AdamW."""
+        return float(np.sqrt(self.kernel.noise * (self.kernel.noisier if decoupled else 1.0)))
+
+    @cached_property
+    def _noises(self) -> Float[np.ndarray, " N"]:
+        if "decoupled" not in self.names:
+            return np.full(len(self.points), self.kernel.noise)
+        place = self.names.index("decoupled")
+        decoupled = self.points[:, place] * self.scale[place] + self.centre[place] > 0.5
+        return self.kernel.noise * np.where(decoupled, self.kernel.noisier, 1.0)
 
     def at(self, values: Mapping[str, float]) -> Float[np.ndarray, " p"]:
         """Return the scaled inputs of a run."""
@@ -88,7 +99,7 @@ class Process:
 
     @property
     def _level(self) -> float:
-        return 0.0 if len(self.mode) else float(self.targets.mean())
+        return 0.0 if len(self.mode) else float(np.average(self.targets, weights=1 / self._noises))
 
     @cached_property
     def _solved(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -99,7 +110,7 @@ class Process:
             root = np.sqrt(p * (1 - p))
             factor = np.linalg.cholesky(np.eye(len(p)) + root[:, None] * K * root)
             return self.targets - p, root, factor
-        factor = np.linalg.cholesky(K + self.kernel.noise * np.eye(len(K)))
+        factor = np.linalg.cholesky(K + np.diag(self._noises))
         weights = cho_solve((factor, True), self.targets - self._level)
         return weights, np.ones(len(K)), factor
 
@@ -108,11 +119,12 @@ class Process:
         """Build a process from its stored numbers."""
         arrays = {name: np.array(stored[name], float) for name in ("centre", "scale", "points", "targets", "mode")}
         adam, adamw = stored["widen"]
-        return cls(tuple(stored["names"]), kernel=Kernel(**stored["kernel"]), widen=(adam, adamw), **arrays)
+        names, kernel, sharpen = tuple(stored["names"]), Kernel(**stored["kernel"]), stored.get("sharpen", 1.0)
+        return cls(names, kernel=kernel, widen=(adam, adamw), sharpen=sharpen, **arrays)
 
 
 def laplace_mode(K: Float[np.ndarray, "N N"], y: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
-    """Return the most probable logits of outcomes y (0 or 1) under a Gaussian prior, by Newton's method.
+    """Return the most probable logits of grades y from 0 to 1 under a Gaussian prior, by Newton's method.
 
     At the mode f = K(y − p), with p = 1/(1 + e⁻ᶠ).
 

@@ -19,7 +19,6 @@ class Situation:
     - `energy_pairs`: pairs at which half of the maxima of the residualised energy survive.
     - `nodes`: number of hidden units that suffice.
     - `weakest`: ln(M/4E) of the lowest maximum: 0 for a cyclic group, more for irreps of dimension d ≥ 2.
-    - `quaternionic`: share of the weights in quaternionic irreps.
     - `n`, `width`: training pairs and hidden units.
     - `activation`: name of σ.
     - `eta`: η of a decay in the gradient, or None.
@@ -30,7 +29,6 @@ class Situation:
     energy_pairs: float
     nodes: int
     weakest: float
-    quaternionic: float
     n: float
     width: int
     activation: str
@@ -51,17 +49,15 @@ def situation_of(
 
     >>> from firstlight.groups import parse
     >>> s = situation_of(parse("Q8"), 40, 64, "relu", 0.1, None)
-    >>> s.nodes, round(s.weakest, 3), s.quaternionic
-    (38, 0.693, 0.5)
+    >>> s.nodes, round(s.weakest, 3)
+    (38, 0.693)
     """
     M, families = group.order, maxima(group)
-    blocks = [m.component.dim**2 for m in families if m.component.kind == "quaternionic"]
     return Situation(
         order=M,
         energy_pairs=own_boundary(group, progress).pairs,
         nodes=nodes_needed(group),
         weakest=log(M / (4 * min(m.energy for m in families))),
-        quaternionic=sum(blocks) / M,
         n=n,
         width=width,
         activation=activation,
@@ -73,7 +69,7 @@ def situation_of(
 def inputs(s: Situation) -> dict[str, float]:
     """Return the inputs of the models: theory's numbers, as logarithms.
 
-    >>> values = inputs(Situation(23, 180.0, 88, 0.0, 0.0, 300, 256, "relu", 0.1, None))
+    >>> values = inputs(Situation(23, 180.0, 88, 0.0, 300, 256, "relu", 0.1, None))
     >>> round(values["margin"], 3), values["relu"], values["narrow"]
     (0.511, 1.0, 0.0)
     """
@@ -89,7 +85,6 @@ def inputs(s: Situation) -> dict[str, float]:
         "nodes": log(s.nodes / s.order),
         "share": log(s.n / s.order**2),
         "weakest": s.weakest,
-        "quaternionic": s.quaternionic,
         "relu": float(s.activation == "relu"),
         "silu": float(s.activation == "silu"),
         "decoupled": float(s.decoupled is not None),

@@ -1,4 +1,4 @@
-"""Fit the constants of the forecasts on the outcomes of the first two lists; never on the judged one."""
+"""Fit the constants of the forecasts on the outcomes of the first three lists; never on the judged one."""
 
 import csv
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,9 +12,9 @@ import numpy as np
 from firstlight import groups
 from firstlight.claims.beyond.checks.forecast_linear import gaussian
 from firstlight.claims.beyond.checks.forecast_settings import FOLDER, ForecastSetting, ListName, load
-from firstlight.records import Loss
+from firstlight.records import LEARNED, Loss
 from firstlight.theories.li2 import decay_ridge
-from firstlight.theories.li2._calibration import EPOCHS, MEMORISING, OUTCOME, mean_logistic
+from firstlight.theories.li2._calibration import EPOCHS, HORIZON, MEMORISING, OUTCOME, sharpened
 from firstlight.theories.li2._predict import zero_of
 from firstlight.theories.li2._process import Kernel, Process, laplace_mode
 from firstlight.theories.li2._situation import Situation, inputs, situation_of
@@ -22,8 +22,11 @@ from firstlight.theories.li2._situation import Situation, inputs, situation_of
 PENALTY = 0.5
 """Prior precision of a coefficient of the time to memorise, for inputs scaled to standard deviation 1."""
 
-KERNELS = {"outcome": Kernel(4.0, 5.0, 15.0, 3.0), "epochs": Kernel(1.0, 0.3, 0.3, 2.0, 0.06)}
+KERNELS = {"outcome": Kernel(16.0, 20.0, 60.0, 3.0), "epochs": Kernel(1.0, 0.3, 0.3, 2.0, 0.05, 3.0)}
 """Covariances, chosen by the likelihood of runs on groups that were left out, each from a handful of values."""
+
+EARLY, ACCURATE, EDGE = 2.5, 1.0, (0.4, -0.2)
+"""Grades: their logit per unit of ln(HORIZON/T) and of the test accuracy's logit, and at the edge on either side."""
 
 SHARPNESS = {
     "decoupled": 1.8,
@@ -32,7 +35,6 @@ SHARPNESS = {
     "relu": 1.3,
     "silu": 1.3,
     "size": 0.6,
-    "quaternionic": 0.6,
 }
 """Factors of the scaled inputs: how fast the function may change in each, 1 for the others. Rounded from
 the lengths that maximise the likelihood of the runs."""
@@ -83,7 +85,7 @@ def _outcomes(path: Path) -> dict[int, dict[str, float | None]]:
     return {int(row["place"]): {key: number(text) for key, text in row.items() if key != "place"} for row in rows}
 
 
-FITTED: tuple[ListName, ...] = ("first", "second")
+FITTED: tuple[ListName, ...] = ("first", "second", "third")
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,8 @@ class LeftOut:
 
     - `place`: position among the fitted runs.
     - `setting`: the run.
-    - `chance`, `margin`: chance of generalising, and n/n₅₀.
+    - `logit`, `doubt`: mean and deviation of the logit of its grade.
+    - `margin`: n/n₅₀.
     - `log_time`, `deviation`: of ln(epochs × rate).
     - `time`: epochs × rate at which it generalised, or None.
     - `driven`: whether decay drives the features.
@@ -102,16 +105,21 @@ class LeftOut:
 
     place: int
     setting: ForecastSetting
-    chance: float
+    logit: float
+    doubt: float
     margin: float
     log_time: float
     deviation: float
     time: float | None
     driven: bool
 
+    def chance(self, sharpen: float) -> float:
+        """Return the chance of generalising."""
+        return sharpened(self.logit, self.doubt, sharpen)
+
 
 def fitted_runs() -> list[Run]:
-    """Return the runs of the first two lists, and the paper's own."""
+    """Return the runs of the fitted lists, and the paper's own."""
     runs: list[Run] = []
     for name in FITTED:
         settings = load(name)
@@ -119,16 +127,33 @@ def fitted_runs() -> list[Run]:
     return runs + list(zip(PAPER, PAPER_OUTCOMES, strict=True))
 
 
-def fit(runs: Sequence[Run], widen: Sequence[float] = (1.0, 1.0)) -> dict[str, Any]:
+def grade(setting: ForecastSetting, outcome: Mapping[str, float | None]) -> float:
+    """Return how clearly a run generalised, from 0 to 1: early or late, or at which test accuracy it ended.
+
+    >>> late, never = {"generalised": 2000.0}, {"generalised": None, "test_accuracy": 0.9}
+    >>> grade(PAPER[2], late) > grade(PAPER[2], {"generalised": 7999.0}) > 0.5 > grade(PAPER[2], never)
+    True
+    """
+    time = _time(setting, outcome.get("generalised"))
+    if time is not None:
+        logit = EDGE[0] + EARLY * np.log(HORIZON / time)
+    else:
+        accuracy = min(max(outcome.get("test_accuracy") or 0.1, 0.01), LEARNED)
+        logit = EDGE[1] - ACCURATE * (np.log(LEARNED / (1 - LEARNED)) - np.log(accuracy / (1 - accuracy)))
+    return float(1 / (1 + np.exp(-logit)))
+
+
+def fit(runs: Sequence[Run], widen: Sequence[float] = (1.0, 1.0), sharpen: float = 1.0) -> dict[str, Any]:
     """Fit the forecasts before training; return what is stored.
 
     **Arguments:**
 
     - `runs`: settings with their outcomes.
     - `widen`: factors of the deviation of the epochs for Adam and AdamW, from `widening`.
+    - `sharpen`: factor of the logits of grades, from `sharpening`.
     """
     values = [inputs_of(setting) for setting, _ in runs]
-    generalised = np.array([outcome.get("generalised") is not None for _, outcome in runs], float)
+    grades = np.array([grade(setting, outcome) for setting, outcome in runs])
     times = [_time(setting, outcome.get("generalised")) for setting, outcome in runs]
     timed = [i for i, time in enumerate(times) if time is not None and _driven(values[i])]
     learned = [_time(setting, outcome.get("memorised")) for setting, outcome in runs]
@@ -136,7 +161,7 @@ def fit(runs: Sequence[Run], widen: Sequence[float] = (1.0, 1.0)) -> dict[str, A
     log_times = np.log([times[i] for i in timed])  # type: ignore[arg-type]
     return {
         "runs": len(runs),
-        "outcome": _process("outcome", values, OUTCOME, generalised, (1.0, 1.0)),
+        "outcome": _process("outcome", values, OUTCOME, grades, (1.0, 1.0)) | {"sharpen": sharpen},
         "epochs": _process("epochs", [values[i] for i in timed], EPOCHS, log_times, widen),
         "memorising": gaussian(
             [values[i] for i in known],
@@ -195,10 +220,11 @@ def left_out(runs: Sequence[Run]) -> list[LeftOut]:
                     LeftOut(
                         place=place,
                         setting=setting,
-                        chance=mean_logistic(z, doubt),
+                        logit=z,
+                        doubt=doubt,
                         margin=setting.n / zero_of(outcome, situation(setting))[0],
                         log_time=mean,
-                        deviation=float(np.hypot(deviation, epochs.spread)),
+                        deviation=float(np.hypot(deviation, epochs.spread(setting.optimizer == "adamw"))),
                         time=_time(setting, measured.get("generalised")),
                         driven=_driven(values),
                     )
@@ -206,9 +232,19 @@ def left_out(runs: Sequence[Run]) -> list[LeftOut]:
     return sorted(rows, key=lambda row: row.place)
 
 
+def sharpening(rows: Sequence[LeftOut]) -> float:
+    """Return the factor of the logits under which the outcomes on groups that were left out are likeliest."""
+    likelihoods = []
+    factors = np.round(np.geomspace(0.5, 8.0, 25), 3).tolist()
+    for factor in factors:
+        chances = [(row.chance(factor), row.time is not None) for row in rows]
+        likelihoods.append(sum(np.log(max(p if right else 1 - p, 1e-3)) for p, right in chances))
+    return factors[int(np.argmax(likelihoods))]
+
+
 def widening(rows: Sequence[LeftOut]) -> list[float]:
     """Return the factors, for Adam and AdamW, with which 80 % of the intervals cover, on groups that were left out."""
-    timed = [row for row in rows if row.time is not None and row.driven and row.chance >= 0.5]
+    timed = [row for row in rows if row.time is not None and row.driven and row.logit >= 0]
     factors = []
     for name in ("adam", "adamw"):
         chosen = [row for row in timed if row.setting.optimizer == name]

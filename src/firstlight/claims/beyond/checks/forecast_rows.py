@@ -1,4 +1,4 @@
-"""Fit the forecasts during training on the recorded curves of the second list."""
+"""Fit the forecasts during training on the recorded curves of the second and the third list."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,14 +7,17 @@ from typing import Any
 import numpy as np
 
 from firstlight.claims.beyond.checks.forecast_curves import read_curves
-from firstlight.claims.beyond.checks.forecast_fit import LeftOut
+from firstlight.claims.beyond.checks.forecast_fit import LeftOut, sharpening
 from firstlight.claims.beyond.checks.forecast_linear import gaussian, logistic
-from firstlight.claims.beyond.checks.forecast_settings import load
+from firstlight.claims.beyond.checks.forecast_settings import ListName, load
 from firstlight.records import LEARNED
 from firstlight.theories.li2 import Forecast
 from firstlight.theories.li2._calibration import HORIZON, Linear
 from firstlight.theories.li2._forecast import NEVER, interval
 from firstlight.theories.li2._running import BINS, CURVES, WITH_PRIOR, accuracy_bin, moment
+
+CURVED: tuple[ListName, ...] = ("second", "third")
+"""The fitted lists whose curves were recorded."""
 
 PENALTY = 1.0
 """Prior precision of a coefficient, for inputs scaled to standard deviation 1."""
@@ -47,18 +50,17 @@ class Moment:
 
 
 def recorded_moments(before: Sequence[LeftOut]) -> list[Moment]:
-    """Return ten rows of every run of the second list.
+    """Return ten rows of every run of the second and the third list.
 
     Forecasts before training are those of constants fitted without the run's group: how far to trust them beside the
     rows is then learned on runs that they had not seen.
     """
-    settings, rows = load("second"), {row.setting: row for row in before}
-    sample = []
-    for place, columns in read_curves("second").items():
-        setting = settings[place]
+    rows, sharpen, sample = {row.setting: row for row in before}, sharpening(before), []
+    curves = [(load(name)[place], columns) for name in CURVED for place, columns in read_curves(name).items()]
+    for place, (setting, columns) in enumerate(curves):
         learned = np.flatnonzero(columns["test_accuracy"] >= LEARNED)
         end = int(learned[0]) if len(learned) else len(columns["step"])
-        prior = _before(rows[setting])
+        prior = _before(rows[setting], sharpen)
         for row in moments(len(columns["step"]), first_moment(columns), end - 1):
             time = columns["step"][learned[0]] / max(columns["step"][row], 0.5) if len(learned) else None
             left = None if time is None else float(np.log(max(time, 1.0)))
@@ -66,11 +68,11 @@ def recorded_moments(before: Sequence[LeftOut]) -> list[Moment]:
     return sample
 
 
-def _before(row: LeftOut) -> Forecast:
+def _before(row: LeftOut, sharpen: float) -> Forecast:
     """Return the part of a forecast before training that enters those during training."""
-    rate = row.setting.rate
-    when = interval(row.log_time, row.deviation, rate) if row.chance >= 0.5 and row.driven else NEVER
-    return Forecast(row.setting.group, row.setting.n, 0, "grokking", row.chance, HORIZON / rate, generalises=when)
+    rate, chance = row.setting.rate, row.chance(sharpen)
+    when = interval(row.log_time, row.deviation, rate) if row.logit >= 0 and row.driven else NEVER
+    return Forecast(row.setting.group, row.setting.n, 0, "grokking", chance, HORIZON / rate, generalises=when)
 
 
 def fit_running(sample: Sequence[Moment]) -> dict[str, Any]:
