@@ -48,6 +48,21 @@ def test_metrics_return_to_the_columns_they_came_from():
     assert z @ whole @ z == seen.apply(z[None])[0] @ M @ seen.apply(z[None])[0]
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_of_noise_are_left_out_of_narrow_tables_too(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((1400, 30))
+    y = X[:, 0] * X[:, 1] + np.sin(3 * X[:, 2]) + 0.1 * rng.standard_normal(1400)
+    model = RFMRegressor().fit(X[:400], y[:400])
+    assert set(model.history_["columns"]) == {"linked"}
+    # On all columns R² is 0.4 to 0.5: the wave in the third column is too fast for a metric on 30 columns.
+    assert model.score(X[400:], y[400:]) > 0.65
+    assert set(model.feature_importances_.argsort()[-3:]) == {0, 1, 2}
+    # Every column of a dense function is linked, or the plain machine of all columns is better.
+    dense = X @ rng.standard_normal(30)
+    assert set(RFMRegressor(iterations=1).fit(X[:400], dense[:400]).history_["columns"]) == {"all"}
+
+
 def test_few_columns_are_never_screened(wide):
     Z, Y, weights, _ = wide
     assert list(views(Z[:, :30], Y, weights)) == ["all"]

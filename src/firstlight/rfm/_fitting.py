@@ -31,13 +31,16 @@ from firstlight.rfm._solvers.leaves import Leaves
 from firstlight.rfm._solvers.solution import KernelSolution, NotPositiveDefinite
 from firstlight.rfm._solvers.threads import threads
 from firstlight.rfm._trial import Trial, agop_is_cheap
-from firstlight.rfm._views import Name, View, view, views
+from firstlight.rfm._views import RACED_COLUMNS, Name, View, view, views
 
 SELECTION_ROWS = 1400
 """Number of rows that choose update, kernel, ridge and iteration in larger tables; the final fit uses all rows."""
 
 HELD_ROWS = 2000
 """Largest number of held-out rows of a fold; more rows resolve no smaller differences between machines."""
+
+DECIDING_ROWS = 700
+"""Largest number of rows of the plain machines that decide between all columns and the linked ones."""
 
 SINGLE_ROWS = 750
 """Rows from which precision "auto" is single, which halves time and memory, if it resolves the problem."""
@@ -226,7 +229,15 @@ def _refits(step: Step, trials: Sequence[Trial], quality) -> list[Step]:
 
 
 def _trials(table, split, kernel: Kernel, settings: Settings, quality) -> dict[Name, Trial]:
-    names = views(*(part[split[0]] for part in table)) if settings.rules else ("all",)
+    d = table[0].shape[1]
+    screened = settings.rules and (settings.early_stopping is not None or d >= RACED_COLUMNS)
+    names: tuple[Name, ...] = ("all",)
+    if screened:
+        names = tuple(views(*(part[split[0]] for part in table)))
+    if len(names) > 1 and d < RACED_COLUMNS:
+        few = split[0][:: -(-len(split[0]) // DECIDING_ROWS)], split[1]
+        plain = {name: _trial(table, few, name, kernel, settings, quality).plain().quality[1] for name in names}
+        names = tuple(sorted(names, key=lambda name: plain[name])[:1])
     return {name: _trial(table, split, name, kernel, settings, quality) for name in names}
 
 

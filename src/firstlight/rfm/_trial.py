@@ -64,6 +64,10 @@ class Trial:
         )
         return [[replace(step, columns=self.columns) for step in run] for run in runs]
 
+    def plain(self) -> Step:
+        """Return the machine without an update."""
+        return self.race((), 0, tol=0.0, patience=1, finalists=None, n_jobs=None)[0][0]
+
     def refit(self, step: Step) -> list[Step]:
         """Return the step with each of the other kernels in place of the first, at the same M."""
         if len(self.kernels) == 1:

@@ -11,8 +11,11 @@ from firstlight.rfm._solvers.screening import linked
 Rows = Float[np.ndarray, "n d"]
 Name = Literal["all", "linked"]
 
-SCREENED_COLUMNS = 50
+SCREENED_COLUMNS = 6
 """Tables with fewer columns are fitted on all of them only."""
+
+RACED_COLUMNS = 50
+"""With fewer columns, the plain machines of the views decide between them; with more, all updates run in both."""
 
 
 @dataclass(frozen=True)

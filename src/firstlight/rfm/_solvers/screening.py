@@ -29,6 +29,9 @@ def linked(Z: Rows, Y: Targets, weights: Weights) -> Int[np.ndarray, " s"]:
     >>> linked(Z, Z[:, 3:4] * Z[:, 7:8] + np.sin(3 * Z[:, 5:6]), np.ones(300)).tolist()
     [3, 5, 7]
     """
+    # All tests are free of scale; squares of columns that were left unscaled would overflow.
+    peak = np.abs(Z).max(axis=0)
+    Z = Z / np.where(peak > 0, peak, 1)
     chances = 3 * np.min([linear_chances(Z, Y, weights), bin_chances(Z, Y, weights), pair_chances(Z, Y, weights)], 0)
     order = np.argsort(chances, kind="stable")
     passed = np.flatnonzero(chances[order] <= FALSE_SHARE * np.arange(1, len(order) + 1) / len(order))
