@@ -111,7 +111,7 @@ def _judged(board: Sequence[TheoryVerdict]) -> str:
     words = [f"{head}: {', '.join(theory_name(row.theory) for row in rows)}." for head, rows in groups.items() if rows]
     if groups["No claim about this run"]:
         words.append("A theory without a claim has not failed:")
-        words += [_first_sentence(row.sentence) for row in groups["No claim about this run"]]
+        words += dict.fromkeys(_first_sentence(row.sentence) for row in groups["No claim about this run"])
     return " ".join(words)
 
 
