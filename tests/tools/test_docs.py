@@ -7,7 +7,7 @@ import pytest
 
 from firstlight import records
 from tests.pages import PAGES
-from tools.docs import accessible, check, maths, spec, verdicts
+from tools.docs import accessible, browser, check, maths, spec, verdicts
 from tools.docs.api import TIERS, api_pages
 
 ROOT = Path(__file__).parents[2]
@@ -197,3 +197,43 @@ def test_the_theories_have_the_form_of_a_guide():
         assert f"images/theory-{name}.svg" in picture
         assert text.index("```python") < text.index("## Limits") < text.index("## Claims")
         assert f"<!-- claims: {name} -->" in text
+
+
+class NoBrowser:
+    """A driver that shows nothing."""
+
+    def execute_script(self, code):
+        return []
+
+    def quit(self):
+        pass
+
+
+def test_a_page_without_problems_is_looked_at_again_only_if_it_or_a_style_has_changed(tmp_path, monkeypatch):
+    names, seen = ("index.html", "other.html"), []
+    problems = {"other.html": ["axe: no title"]}
+    (site(tmp_path) / "_static").mkdir()
+    style = tmp_path / "_static" / "a.css"
+    style.write_text("a {}", encoding="utf-8")
+    monkeypatch.setattr(browser, "PAGES", names)
+    monkeypatch.setattr(browser, "start", NoBrowser)
+    monkeypatch.setattr(browser, "_search", lambda driver, folder: [])
+    monkeypatch.setattr(browser, "_problems", lambda d, s, name, shots: seen.append(name) or problems.get(name, []))
+
+    def look():
+        seen.clear()
+        return browser.look(tmp_path, known=tmp_path / "looked.json")
+
+    assert look() == (["axe: no title"], 2)
+    assert look() == (["axe: no title"], 1)  # a page with a problem is not clean
+    assert seen == ["other.html"]
+    problems.clear()
+    assert look() == ([], 1)
+    assert look() == ([], 0)
+    (tmp_path / "index.html").write_text("<html></html>", encoding="utf-8")
+    assert look() == ([], 1)
+    assert seen == ["index.html"]
+    style.write_text("a { color: red }", encoding="utf-8")
+    assert look() == ([], 2)
+    (tmp_path / "looked.json").write_text("{broken", encoding="utf-8")
+    assert look() == ([], 2)

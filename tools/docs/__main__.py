@@ -47,6 +47,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if options.fresh:
         for folder in (SITE, BUILD / "doctrees", *MADE):
             shutil.rmtree(folder, ignore_errors=True)
+        (BUILD / "looked.json").unlink(missing_ok=True)
     started = time.monotonic()
     code = build(SITE, BUILD / "doctrees")
     print(f"Sphinx: {time.monotonic() - started:.0f} s, exit code {code}")
@@ -57,9 +58,10 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"look in a browser: skipped, {missing} missing")
     elif not code:
         started = time.monotonic()
-        seen = browser.look(SITE, Path(SHOTS) if SHOTS else None)
-        print(f"look in a browser: {time.monotonic() - started:.0f} s, {len(seen)} problems")
-        wrong += seen
+        found, seen = browser.look(SITE, Path(SHOTS) if SHOTS else None, BUILD / "looked.json")
+        took, total = time.monotonic() - started, len(browser.PAGES)
+        print(f"look in a browser: {took:.0f} s, {seen} of {total} pages have changed, {len(found)} problems")
+        wrong += found
     for line in wrong:
         print(line, file=sys.stderr)
     if not code and not wrong:

@@ -1,9 +1,12 @@
 """Look at the built site in a real browser: axe-core, a narrow screen, the search, and no request to anywhere.
 
-It needs Debian's chromium and chromium-driver and the extra `browser`; otherwise it is skipped with the reason.
+It needs Debian's chromium and chromium-driver and the extra `browser`; otherwise it is skipped with the reason. A page
+that was found without a problem is looked at again only if it, a style, a script or this module has changed.
 """
 
 import base64
+import hashlib
+import json
 import os
 import time
 from importlib.util import find_spec
@@ -73,25 +76,62 @@ def violations(driver: Any) -> list[str]:
     return lines
 
 
-def look(site: Path, shots: Path | None = None) -> list[str]:
-    """Return each problem of the main pages in light, dark and narrow as one line; save pictures to `shots`."""
+def look(site: Path, shots: Path | None = None, known: Path | None = None) -> tuple[list[str], int]:
+    """Look at the main pages in light, dark and narrow; return one line for each problem, and the number of pages seen.
+
+    **Arguments:**
+
+    - `site`: the folder of the built site.
+    - `shots`: a folder for pictures of all pages; None draws none.
+    - `known`: a file with the digests of the pages that had no problem, which are left out; None looks at all pages.
+    """
+    digests = {name: digest(site, name) for name in PAGES}
+    clean = {} if known is None or shots else _read(known)
+    changed = [name for name in PAGES if clean.get(name) != digests[name]]
     driver, lines = start(), []
     try:
-        for name in PAGES:
-            driver.get((site / name).as_uri())
-            for width, dark in ((1280, False), (1280, True), (NARROW, False)):
-                show(driver, width, dark)
-                how = f"{name}, {width} px, {'dark' if dark else 'light'}"
-                lines += [f"{how}: {line}" for line in violations(driver)]
-                wide = driver.execute_script("return document.documentElement.scrollWidth")
-                lines += [f"{how}: the page is {wide} px wide"] if wide > width else []
-                if shots:
-                    _shot(driver, shots / f"{name.replace('/', '-')[:-5]}-{width}{'-dark' if dark else ''}.png")
+        for name in changed:
+            found = _problems(driver, site, name, shots)
+            lines += found
+            clean.pop(name, None)
+            clean |= {} if found else {name: digests[name]}
         lines += _search(driver, site)
         outside = driver.execute_script("return performance.getEntriesByType('resource').map((e) => e.name)")
         lines += [f"requested {address}" for address in outside if not address.startswith(("file:", "data:"))]
     finally:
         driver.quit()
+    if known is not None:
+        known.write_text(json.dumps(clean, indent=1), encoding="utf-8")
+    return lines, len(changed)
+
+
+def digest(site: Path, name: str) -> str:
+    """Return the digest of a page with the styles and scripts of the site and with this module."""
+    static = sorted(path for path in (site / "_static").rglob("*") if path.suffix in (".css", ".js"))
+    content = hashlib.sha256()
+    for path in (Path(__file__), site / name, *static):
+        content.update(hashlib.sha256(path.read_bytes()).digest())
+    return content.hexdigest()
+
+
+def _read(known: Path) -> dict[str, str]:
+    try:
+        return dict(json.loads(known.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return {}
+
+
+def _problems(driver: Any, site: Path, name: str, shots: Path | None) -> list[str]:
+    lines: list[str] = []
+    driver.get((site / name).as_uri())
+    for width, dark in ((1280, False), (1280, True), (NARROW, False)):
+        show(driver, width, dark)
+        how = f"{name}, {width} px, {'dark' if dark else 'light'}"
+        lines += [f"{how}: {line}" for line in violations(driver)]
+        wide = driver.execute_script("return document.documentElement.scrollWidth")
+        lines += [f"{how}: the page is {wide} px wide"] if wide > width else []
+        if shots:
+            _shot(driver, shots / f"{name.replace('/', '-')[:-5]}-{width}{'-dark' if dark else ''}.png")
     return lines
 
 
