@@ -10,7 +10,8 @@ def printed_decay(decay: float, n: int) -> float:
     """Return the η of the printed loss that equals a weight decay of the released code.
 
     The released code takes the mean over n samples without ½. The gradient of the printed loss is n/2 times that, so
-    that η = n·decay/2 has the same ratio to it. Adam and Muon depend on this ratio only.
+    that η = n·decay/2 has the same ratio to it. Adam and Muon depend on this ratio only, with the decay in the
+    gradient.
 
     >>> round(printed_decay(0.0002, 2016), 4)
     0.2016
