@@ -58,10 +58,10 @@ def main(words: Sequence[str] | None = None) -> int:
         print(f"look in a browser: skipped, {missing} missing")
     elif not code:
         started = time.monotonic()
-        found, seen = browser.look(SITE, Path(SHOTS) if SHOTS else None, BUILD / "looked.json")
+        problems_seen, seen = browser.look(SITE, Path(SHOTS) if SHOTS else None, BUILD / "looked.json")
         took, total = time.monotonic() - started, len(browser.PAGES)
-        print(f"look in a browser: {took:.0f} s, {seen} of {total} pages have changed, {len(found)} problems")
-        wrong += found
+        print(f"look in a browser: {took:.0f} s, {seen} of {total} pages have changed, {len(problems_seen)} problems")
+        wrong += problems_seen
     for line in wrong:
         print(line, file=sys.stderr)
     if not code and not wrong:

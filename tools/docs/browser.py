@@ -91,10 +91,10 @@ def look(site: Path, shots: Path | None = None, known: Path | None = None) -> tu
     driver, lines = start(), []
     try:
         for name in changed:
-            found = _problems(driver, site, name, shots)
-            lines += found
+            faults = _problems(driver, site, name, shots)
+            lines += faults
             clean.pop(name, None)
-            clean |= {} if found else {name: digests[name]}
+            clean |= {} if faults else {name: digests[name]}
         lines += _search(driver, site)
         outside = driver.execute_script("return performance.getEntriesByType('resource').map((e) => e.name)")
         lines += [f"requested {address}" for address in outside if not address.startswith(("file:", "data:"))]
