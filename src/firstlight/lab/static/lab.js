@@ -26,7 +26,8 @@ export async function post(path, values, again = true) {
     token = (await ask("/token")).text ?? token;
     return post(path, values, false);
   }
-  return { ...parsed(answer), body: parsed(answer) };
+  const body = parsed(answer);
+  return { ...body, body };
 }
 
 // Read an answer of the lab; `ok` says whether it is one, and `silent` whether there was none.
@@ -66,7 +67,7 @@ let silence = null;
 function tell(connection) {
   document.body.dataset.connection = connection;
   if (connection === "open") { clearTimeout(silence); silence = null; $("#lost").hidden = true; }
-  else { silence ??= setTimeout(() => { $("#lost").hidden = false; }, 1500); } // every try to reconnect fails anew
+  else { silence ??= setTimeout(() => { $("#lost").hidden = false; }, 1500); } // each failed try to reconnect comes here
 }
 
 // One stream per tab. A hidden tab closes its stream, since browsers allow six connections to a server.
