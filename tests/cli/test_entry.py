@@ -59,6 +59,11 @@ def test_the_version_is_printed(cli):
     assert cli("--version").out.strip() == "0.2.0"
 
 
+def test_the_package_runs_as_a_module():
+    done = subprocess.run([sys.executable, "-m", "firstlight", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "0.2.0"
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
