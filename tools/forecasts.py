@@ -20,7 +20,7 @@ from firstlight import groups, plots, runs
 from firstlight._files import write_atomically
 from firstlight.claims.beyond.checks import forecasts
 from firstlight.claims.beyond.checks.forecast_curves import read_curves, write_curves
-from firstlight.claims.beyond.checks.forecast_fit import fit, fitted_runs, left_out, widening
+from firstlight.claims.beyond.checks.forecast_fit import fit, fitted_runs, left_out, shapes_of, widening
 from firstlight.claims.beyond.checks.forecast_rows import fit_running, recorded_moments
 from firstlight.claims.beyond.checks.forecast_settings import FOLDER, SEEDS, ForecastSetting, ListName, load
 from firstlight.records import LEARNED, Store
@@ -76,12 +76,14 @@ def _learned(columns: Mapping[str, np.ndarray], name: str) -> int | str:
 
 
 def fit_constants() -> None:
-    """Fit all constants on the first two lists, with intervals from groups that were left out."""
+    """Fit all constants on the fitted lists, with intervals from groups that were left out."""
     known = fitted_runs()
-    before = left_out(known)
-    constants = fit(known, widening(before)) | {"running": fit_running(recorded_moments(before))}
+    shapes = shapes_of(known)
+    widen = widening(left_out(known, fit(known, shapes)))
+    constants = fit(known, shapes, widen)
+    constants["running"] = fit_running(recorded_moments(left_out(known, constants)))
     write_atomically(CONSTANTS, (json.dumps(constants) + "\n").encode())
-    print(f"wrote {CONSTANTS.name}: {constants['runs']} runs, epochs widened by {constants['epochs']['widen']}")
+    print(f"wrote {CONSTANTS.name}: {constants['runs']} runs, deviations widened by {widen}")
 
 
 BEGIN, END = "<!-- tables: tools/forecasts.py page -->", "<!-- end of the tables -->"

@@ -144,12 +144,12 @@ CLAIMS: tuple[Claim, ...] = (
         title="Forecasts of the outcome, before training",
         locator="beyond Li₂, Theorems 2 and 4",
         statement=(
-            "`li2.predict`, with constants fitted on two lists of settings, forecasts at least 97 % of the outcomes "
-            "away from the boundary (over 15 %) on a third list of at least 200 settings and 15 groups, with a Brier "
+            "`li2.predict`, with constants fitted on four lists of settings, forecasts at least 97 % of the outcomes "
+            "away from the boundary (over 15 %) on another list of at least 200 settings and 15 groups, with a Brier "
             "skill of at least 0.5 near the boundary, which two seeds of one setting leave possible."
         ),
         proved="Nothing; every list was drawn by seed and committed before any of its runs was trained.",
-        refuted_by="A share below 97 % away from the boundary, or a Brier skill below 0.5 near it, on the third list.",
+        refuted_by="A share below 97 % away from the boundary, or a Brier skill below 0.5 near it, on that list.",
         uses=("li2.theorem-2", "li2.theorem-4", "beyond.node-counts", "beyond.non-abelian-boundaries"),
         check="forecasts:forecast_outcome",
     ),
@@ -163,7 +163,7 @@ CLAIMS: tuple[Claim, ...] = (
             "interval covers between 74 and 86 % of them."
         ),
         proved="Nothing; the law of the epochs is fitted.",
-        refuted_by="A smaller share within the factor, or another coverage, on the third list.",
+        refuted_by="A smaller share within the factor, or another coverage, on that list.",
         uses=("beyond.forecast-outcome",),
         check="forecasts:forecast_epochs",
     ),
@@ -176,7 +176,7 @@ CLAIMS: tuple[Claim, ...] = (
             "86 % of the epochs to come, and at most 5 % of the runs of which it says that they will not generalise do."
         ),
         proved="Nothing; the models of the curves are fitted.",
-        refuted_by="Another coverage, or more false alarms, on the third list.",
+        refuted_by="Another coverage, or more false alarms, on that list.",
         uses=("beyond.forecast-outcome", "beyond.forecast-epochs"),
         check="forecasts:forecast_running",
     ),

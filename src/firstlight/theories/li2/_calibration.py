@@ -1,4 +1,4 @@
-"""Calibrated forecasts: Gaussian processes of outcome and epochs, fitted on two lists of runs.
+"""Calibrated forecasts: Gaussian processes of outcome and epochs, fitted on four lists of runs.
 
 The inputs are numbers that theory gives before training. The posterior widens the forecast where nothing was measured.
 `firstlight.claims` holds the lists, their outcomes and the fit (`beyond.forecast-outcome`).
@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from math import erf, exp, pi, sqrt
+from math import erf, sqrt
 from typing import Any
 
 import numpy as np
@@ -19,22 +19,28 @@ from firstlight.theories.li2._process import Process
 HORIZON = 8.0
 """The outcome is whether a run generalises within this many units of time, epochs times the learning rate of Adam."""
 
-EPOCHS = (
+INPUTS = (
     "margin",
-    "nodes",
     "size",
+    "share",
+    "boundary",
+    "nodes",
     "weakest",
     "quaternionic",
+    "signs",
     "relu",
     "silu",
     "decoupled",
     "strength",
+    "idle",
+    "width",
     "room",
+    "narrow",
+    "crowding",
+    "fitted",
+    "repeats",
 )
-"""Inputs of the epochs to generalise, see `inputs`."""
-
-OUTCOME = (*EPOCHS, "share", "narrow", "idle", "fitted")
-"""Inputs of the outcome."""
+"""Inputs of the outcome and of the epochs to generalise, see `inputs`."""
 
 MEMORISING = ("one", "margin", "nodes", "share", "relu", "silu", "decoupled", "narrow", "decay")
 """Inputs of the epochs to memorise."""
@@ -78,8 +84,12 @@ class Linear:
 
 @lru_cache(maxsize=1)
 def processes() -> dict[str, Process]:
-    """Return the fitted processes: "outcome" (logits) and "epochs" (logarithms of epochs times rate)."""
-    return {name: Process.read(stored()[name]) for name in ("outcome", "epochs")}
+    """Return the fitted processes: "outcome" (scores) and "epochs" (logarithms of epochs times rate).
+
+    The score of a run that generalises at epoch T is ln(`HORIZON`/(T × rate)); of others it is negative, and lower the
+    lower their last test accuracy.
+    """
+    return {name: Process.read(stored()["inputs"], stored()[name]) for name in ("outcome", "epochs")}
 
 
 def was_fitted(values: dict[str, float]) -> bool:
@@ -87,8 +97,15 @@ def was_fitted(values: dict[str, float]) -> bool:
 
     The forecast of a run that was in the fit agrees with it by construction, and is no test of the forecast.
     """
-    process = processes()["outcome"]
-    return bool((np.abs(process.points - process.at(values)).max(axis=1) < 0.02).any())
+    inputs = stored()["inputs"]
+    x = np.array([values[name] for name in inputs["names"]])
+    away = _points() - (x - np.array(inputs["centre"])) / np.array(inputs["deviation"])
+    return bool((np.abs(away).max(axis=1) < 0.02).any())
+
+
+@lru_cache(maxsize=1)
+def _points() -> Float[np.ndarray, "N p"]:
+    return np.array(stored()["inputs"]["points"], float)
 
 
 @lru_cache(maxsize=1)
@@ -105,28 +122,15 @@ def stored() -> dict[str, Any]:
 
 
 def chance(values: dict[str, float], extra: float = 0.0) -> float:
-    """Return the probability of generalising within `HORIZON`, averaged over the posterior.
+    """Return the probability of generalising within `HORIZON`: that of a positive score.
 
     **Arguments:**
 
     - `values`: the inputs.
-    - `extra`: further standard deviation of the logit, for settings that were not measured.
+    - `extra`: further standard deviation of the score, for settings that were not measured.
     """
-    z, deviation = processes()["outcome"](values)
-    return mean_logistic(z, sqrt(deviation**2 + extra**2))
-
-
-def mean_logistic(mean: float, deviation: float) -> float:
-    """Return the mean of 1/(1 + e⁻ᶻ) for a Gaussian z, by MacKay's approximation.
-
-    >>> mean_logistic(0.0, 3.0)
-    0.5
-    """
-    return 1 / (1 + exp(-_clamped(mean / sqrt(1 + pi / 8 * deviation**2))))
-
-
-def _clamped(z: float) -> float:
-    return min(max(z, -30.0), 30.0)
+    mean, deviation = processes()["outcome"].of_a_run(values)
+    return below(0.0, -mean, float(np.hypot(deviation, extra)))
 
 
 def below(level: float, mean: float, deviation: float) -> float:

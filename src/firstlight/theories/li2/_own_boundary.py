@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from importlib import resources
-from math import log, sqrt
+from math import inf, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,16 @@ from firstlight.features import require_features
 from firstlight.groups import Group
 from firstlight.theories.li2._boundary import energy_boundary
 
-SEEDS, BISECTIONS, NODES = 5, 6, 16
-"""Number of draws of the pairs, of bisections for each, and of maximisers; the last bracket is 4 % wide."""
+BISECTIONS, NODES = 6, 16
+"""Number of bisections for each draw of the pairs, and of maximisers; the last bracket is 4 % wide."""
 
-LARGE = 60
-"""Order above which two draws fewer are made: an ascent is more expensive, and draws differ less."""
+PRECISION = 0.01
+"""Relative standard error of the boundary at which no further pairs are drawn."""
 
-VERSION = 1
+FEWEST, MOST, WORK = 8, 64, 24
+"""Draws of the pairs: at least 8 and at most 64, but fewer above order 24, where an ascent is more expensive."""
+
+VERSION = 2
 """Increased when the method changes; earlier files in the cache are then left unread."""
 
 ProgressCallback = Callable[[float, str], None]
@@ -107,21 +110,33 @@ def _found(group: Group, progress: ProgressCallback | None) -> OwnBoundary:
 def compute_boundary(group: Group, progress: ProgressCallback) -> OwnBoundary:
     """Bisect for the fraction at which half of the maxima survive, for several draws of the pairs."""
     M, start = group.order, time.monotonic()
-    seeds = SEEDS if M <= LARGE else SEEDS - 2
+    most = draws(M)
     progress(0.0, f"ascents of the energy on {group.name} (order {M}), once; then kept in the cache folder")
     tables, half_points = [], []
-    for seed in range(seeds):
+    for seed in range(most):
         low, high = 0.7 * log(M) / M, min(7 * log(M) / M, 1.0)
         for _ in range(BISECTIONS):
             middle = sqrt(low * high)
             tables.append(energy_boundary(group, [middle], [seed], residualised=True, nodes=NODES))
             low, high = (low, middle) if tables[-1]["survives"].mean() >= 0.5 else (middle, high)
         half_points.append(log(low * high) / 2)
-        left = (time.monotonic() - start) / (seed + 1) * (seeds - seed - 1)
-        progress((seed + 1) / seeds, f"ascents of the energy on {group.name}, about {left:.0f} s left" if left else "")
+        error = float(np.std(half_points, ddof=1) / sqrt(seed + 1)) if seed else inf
+        if seed + 1 >= min(FEWEST, most) and error <= PRECISION:
+            break
+        left = (time.monotonic() - start) / (seed + 1) * (most - seed - 1)
+        progress((seed + 1) / most, f"ascents of the energy on {group.name}, at most {left:.0f} s left" if left else "")
+    progress(1.0, "")
     fractions, survival = _by_kind(pd.concat(tables, ignore_index=True))
-    error = float(np.std(half_points, ddof=1) / sqrt(seeds))
-    return OwnBoundary(M, fractions, survival, float(np.exp(np.mean(half_points))), max(error, 0.01))
+    return OwnBoundary(M, fractions, survival, float(np.exp(np.mean(half_points))), max(error, PRECISION))
+
+
+def draws(order: int) -> int:
+    """Return the largest number of draws of the pairs for a group.
+
+    >>> draws(12), draws(48), draws(127)
+    (64, 16, 3)
+    """
+    return min(max(round(MOST * (WORK / order) ** 2), 3), MOST)
 
 
 def _by_kind(table: pd.DataFrame) -> tuple[tuple[float, ...], dict[str, tuple[float, ...]]]:

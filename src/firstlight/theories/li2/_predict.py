@@ -39,8 +39,9 @@ NARROW = 0.22
 
 Measured before: between 0.25 and 0.33 on Z19, near 0.25 on Z31, between 0.12 and 0.25 on S4."""
 
-UNMEASURED = {"activation": 1.5, "order": 0.7, "width": 0.5, "learning rate": 0.5}
-"""Standard deviation of the logit that is added for what lies outside of the measured range."""
+UNMEASURED = {"activation": 0.6, "order": 0.3, "width": 0.2, "learning rate": 0.2}
+"""Standard deviation of the score that is added for what lies outside of the measured range: for the activation, or per
+factor e of the others. A score is the logarithm of a time (`processes`)."""
 
 FARTHEST = 12.0
 """Largest factor between n and the boundary that is looked for."""
@@ -86,8 +87,8 @@ def predict(
     """Forecast whether a two-layer network generalises on n pairs of a group, when, and with which irreps.
 
     The boundary comes from ascents of the group's own residualised energy, kept in the cache folder. What trained
-    networks need beyond it, and their epochs, come from constants fitted on two lists of runs of Adam and AdamW on
-    small groups; the claims `beyond.forecast-*` judge them on a third list. If decay, width or activation rule features
+    networks need beyond it, and their epochs, come from constants fitted on four lists of runs of Adam and AdamW on
+    small groups; the claims `beyond.forecast-*` judge them on another list. If decay, width or activation rule features
     out, more samples do not help.
 
     **Arguments:**
@@ -171,18 +172,18 @@ def boundary(s: Situation, outside: Mapping[str, float] | tuple = ()) -> tuple[f
 
 
 def zero_of(process: Process, s: Situation) -> tuple[float, float]:
-    """Return the n nearest to that of the situation at which the logit is 0, and its slope in ln n there.
+    """Return the n nearest to that of the situation at which the score is 0, and its slope in ln n there.
 
     It is `FARTHEST` times n, or its reciprocal, if there is none so near.
     """
     away = np.linspace(-log(FARTHEST), log(FARTHEST), 101)
-    logit = process.along([inputs(replace(s, n=s.n * exp(step))) for step in away])
-    slopes = np.diff(logit) / np.diff(away)
-    rises = np.flatnonzero((logit[:-1] < 0) & (logit[1:] >= 0))
+    score = process.along([inputs(replace(s, n=s.n * exp(step))) for step in away])
+    slopes = np.diff(score) / np.diff(away)
+    rises = np.flatnonzero((score[:-1] < 0) & (score[1:] >= 0))
     if not len(rises):
-        end = away[0] if logit[len(away) // 2] > 0 else away[-1]
+        end = away[0] if score[len(away) // 2] > 0 else away[-1]
         return s.n * exp(end), max(float(slopes.max()), 1.0)
-    zeros = away[rises] - logit[rises] / slopes[rises]
+    zeros = away[rises] - score[rises] / slopes[rises]
     nearest = int(np.argmin(np.abs(zeros)))
     return s.n * exp(zeros[nearest]), max(float(slopes[rises[nearest]]), 1.0)
 
@@ -192,7 +193,7 @@ def _extra(outside: Mapping[str, float]) -> float:
 
 
 def _outside(s: Situation, rate: float) -> dict[str, float]:
-    """Return what lies outside the measured range, with the extra standard deviation of the logit."""
+    """Return what lies outside the measured range, with the extra standard deviation of the score."""
     unmeasured = {}
     for name, value in (("order", s.order), ("width", s.width), ("learning rate", rate)):
         low, high = MEASURED[name]
@@ -231,15 +232,13 @@ def _not_too_strong(eta: float | None, q: int | None) -> float:
 
 def _log_epochs(s: Situation, outside: Mapping[str, float]) -> tuple[float, float]:
     """Return mean and standard deviation of ln(epochs × rate) of runs that generalise."""
-    process = processes()["epochs"]
-    mean, deviation = process(inputs(s))
-    own = process.widen[s.decoupled is not None] * sqrt(deviation**2 + process.spread**2)
-    return mean, sqrt(own**2 + (0.3 * _extra(outside)) ** 2)
+    mean, deviation = processes()["epochs"].of_a_run(inputs(s))
+    return mean, sqrt(deviation**2 + _extra(outside) ** 2)
 
 
 def _memorises(s: Situation, outside: Mapping[str, float], rate: float) -> Epochs:
     mean, deviation = memorising()(inputs(s))
-    return interval(mean, sqrt(deviation**2 + memorising().spread ** 2 + (0.3 * _extra(outside)) ** 2), rate)
+    return interval(mean, sqrt(deviation**2 + memorising().spread ** 2 + _extra(outside) ** 2), rate)
 
 
 def _generalises(s: Situation, outcome: Outcome, mean: float, deviation: float, rate: float) -> Epochs:

@@ -1,43 +1,43 @@
 """Gaussian processes over theory's numbers: a line and smooth departures from it, with a posterior."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from scipy.linalg import cho_solve, solve_triangular
 
 
 @dataclass(frozen=True)
 class Kernel:
-    r"""The covariance of a line and of a smooth function.
+    r"""The covariance of a line, of a smooth function and of finer departures.
 
-    $$k(x, x') = c + a\,x\cdot x' + b\,\exp(-\|x - x'\|^2/2\ell^2)$$
+    $$k(x, x') = c + a\,x\cdot x' + b\,e^{-\|x - x'\|^2/2} + f\,e^{-r^2\|x - x'\|^2/2}$$
 
     **Attributes:**
 
-    - `constant`, `line`, `bend`: c, a and b.
-    - `length`: ℓ, in standard deviations of the inputs.
-    - `noise`: variance of what the inputs leave open; 0 for outcomes, whose noise is that of a coin.
+    - `constant`, `line`, `bend`, `fine`: c, a, b and f.
+    - `ratio`: r, how much shorter the fine departures are.
     """
 
     constant: float
     line: float
     bend: float
-    length: float
-    noise: float = 0.0
+    fine: float = 0.0
+    ratio: float = 1.0
 
     def __call__(self, A: Float[np.ndarray, "a p"], B: Float[np.ndarray, "b p"]) -> Float[np.ndarray, "a b"]:
         """Return the covariances of the rows of A with those of B.
 
-        >>> Kernel(1.0, 2.0, 3.0, 1.0)(np.zeros((1, 2)), np.zeros((1, 2))).tolist()
+        >>> Kernel(1.0, 2.0, 3.0)(np.zeros((1, 2)), np.zeros((1, 2))).tolist()
         [[4.0]]
         """
         products = A @ B.T
-        squares = (A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1)[None] - 2 * products
-        return self.constant + self.line * products + self.bend * np.exp(-np.maximum(squares, 0) / (2 * self.length**2))
+        half = np.maximum(((A**2).sum(axis=1)[:, None] + (B**2).sum(axis=1)[None]) / 2 - products, 0)
+        smooth = self.bend * np.exp(-half) + self.fine * np.exp(-(self.ratio**2) * half)
+        return self.constant + self.line * products + smooth
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,8 +50,9 @@ class Process:
     - `centre`, `scale`: what is subtracted from an input, and then divided by.
     - `kernel`: its covariance.
     - `points`: (N, p) the scaled inputs of the runs.
-    - `targets`: (N,) their outcomes (0 or 1), or logarithms of times.
-    - `mode`: (N,) for outcomes, the logits at the maximum of the posterior (Laplace's approximation); else empty.
+    - `targets`: (N,) their scores, or logarithms of times.
+    - `level`: the mean before any run is known.
+    - `noise`: variances of what the inputs leave open, for Adam and for AdamW.
     - `widen`: factors of the standard deviation for Adam and for AdamW, from groups that were left out of the fit.
     """
 
@@ -61,13 +62,9 @@ class Process:
     kernel: Kernel
     points: Float[np.ndarray, "N p"]
     targets: Float[np.ndarray, " N"]
-    mode: Float[np.ndarray, " outcomes"]
+    level: float = 0.0
+    noise: tuple[float, float] = (0.0, 0.0)
     widen: tuple[float, float] = (1.0, 1.0)
-
-    @property
-    def spread(self) -> float:
-        """Standard deviation of what the inputs leave open."""
-        return float(np.sqrt(self.kernel.noise))
 
     def at(self, values: Mapping[str, float]) -> Float[np.ndarray, " p"]:
         """Return the scaled inputs of a run."""
@@ -77,58 +74,56 @@ class Process:
         """Return mean and standard deviation of the function at some inputs, without the noise."""
         x = self.at(values)[None]
         k = self.kernel(x, self.points)[0]
-        weights, root, factor = self._solved
-        half = solve_triangular(factor, root * k, lower=True, check_finite=False)
+        weights, factor = self._solved
+        half = solve_triangular(factor, k, lower=True, check_finite=False)
         variance = float(self.kernel(x, x)[0, 0] - half @ half)
-        return self._level + float(k @ weights), float(np.sqrt(max(variance, 0.0)))
+        return self.level + float(k @ weights), float(np.sqrt(max(variance, 0.0)))
+
+    def of_a_run(self, values: Mapping[str, float]) -> tuple[float, float]:
+        """Return mean and standard deviation of a run with some inputs: noise included, widened."""
+        mean, deviation = self(values)
+        own = int(values["decoupled"] > 0.5)
+        return mean, self.widen[own] * float(np.hypot(deviation, np.sqrt(self.noise[own])))
 
     def along(self, rows: Sequence[Mapping[str, float]]) -> Float[np.ndarray, " rows"]:
         """Return the means at several inputs."""
-        return self._level + self.kernel(np.stack([self.at(row) for row in rows]), self.points) @ self._solved[0]
+        return self.level + self.kernel(np.stack([self.at(row) for row in rows]), self.points) @ self._solved[0]
 
-    @property
-    def _level(self) -> float:
-        return 0.0 if len(self.mode) else float(self.targets.mean())
+    def without(self, left_out: Bool[np.ndarray, " N"]) -> "Process":
+        """Return the process conditioned on the other runs only."""
+        return replace(self, points=self.points[~left_out], targets=self.targets[~left_out])
 
     @cached_property
-    def _solved(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return weights w of the mean k·w, and s, L of the variance k(x, x) − ‖L⁻¹(s k)‖²."""
-        K = self.kernel(self.points, self.points)
-        if len(self.mode):
-            p = 1 / (1 + np.exp(-self.mode))
-            root = np.sqrt(p * (1 - p))
-            factor = np.linalg.cholesky(np.eye(len(p)) + root[:, None] * K * root)
-            return self.targets - p, root, factor
-        factor = np.linalg.cholesky(K + self.kernel.noise * np.eye(len(K)))
-        weights = cho_solve((factor, True), self.targets - self._level)
-        return weights, np.ones(len(K)), factor
+    def _solved(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return weights w of the mean k·w, and the Cholesky factor L of the variance k(x, x) − ‖L⁻¹k‖²."""
+        noise = np.full(len(self.points), self.noise[0])
+        if "decoupled" in self.names:
+            column = self.names.index("decoupled")
+            noise[self.points[:, column] * self.scale[column] + self.centre[column] > 0.5] = self.noise[1]
+        factor = np.linalg.cholesky(self.kernel(self.points, self.points) + np.diag(noise))
+        return cho_solve((factor, True), self.targets - self.level), factor
 
     @classmethod
-    def read(cls, stored: Mapping[str, Any]) -> "Process":
-        """Build a process from its stored numbers."""
-        arrays = {name: np.array(stored[name], float) for name in ("centre", "scale", "points", "targets", "mode")}
-        adam, adamw = stored["widen"]
-        return cls(tuple(stored["names"]), kernel=Kernel(**stored["kernel"]), widen=(adam, adamw), **arrays)
+    def read(cls, inputs: Mapping[str, Any], stored: Mapping[str, Any]) -> "Process":
+        """Build a process from stored numbers: inputs that several processes share, and its own.
 
+        **Arguments:**
 
-def laplace_mode(K: Float[np.ndarray, "N N"], y: Float[np.ndarray, " N"]) -> Float[np.ndarray, " N"]:
-    """Return the most probable logits of outcomes y (0 or 1) under a Gaussian prior, by Newton's method.
-
-    At the mode f = K(y − p), with p = 1/(1 + e⁻ᶠ).
-
-    >>> K, y = 4 * np.eye(2), np.array([0.0, 1.0])
-    >>> f = laplace_mode(K, y)
-    >>> bool(np.allclose(f, K @ (y - 1 / (1 + np.exp(-f)))))
-    True
-    """
-    f = np.zeros(len(y))
-    for _ in range(100):
-        p = 1 / (1 + np.exp(-f))
-        root = np.sqrt(p * (1 - p))
-        right = p * (1 - p) * f + y - p
-        B = np.eye(len(y)) + root[:, None] * K * root
-        new = K @ (right - root * np.linalg.solve(B, root * (K @ right)))
-        if np.abs(new - f).max() < 1e-9:
-            return new
-        f = new
-    return f
+        - `inputs`: `names`, `centre`, `deviation`, and `points`, the inputs of all runs in standard deviations.
+        - `stored`: `kernel`, `sharpness` (how fast the function changes in each input), `rows` (the runs among the
+          points), `targets`, `level`, `noise` and `widen`.
+        """
+        sharpness = np.array(stored["sharpness"], float)
+        adam, adamw = stored["noise"]
+        wide_adam, wide_adamw = stored["widen"]
+        return cls(
+            names=tuple(inputs["names"]),
+            centre=np.array(inputs["centre"], float),
+            scale=np.array(inputs["deviation"], float) / sharpness,
+            kernel=Kernel(**stored["kernel"]),
+            points=np.array(inputs["points"], float)[stored["rows"]] * sharpness,
+            targets=np.array(stored["targets"], float),
+            level=float(stored["level"]),
+            noise=(adam, adamw),
+            widen=(wide_adam, wide_adamw),
+        )

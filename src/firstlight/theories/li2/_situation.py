@@ -19,7 +19,7 @@ class Situation:
     - `energy_pairs`: pairs at which half of the maxima of the residualised energy survive.
     - `nodes`: number of hidden units that suffice.
     - `weakest`: ln(M/4E) of the lowest maximum: 0 for a cyclic group, more for irreps of dimension d ≥ 2.
-    - `quaternionic`: share of the weights in quaternionic irreps.
+    - `quaternionic`, `signs`: share of the weights in quaternionic irreps, and in real irreps of dimension 1.
     - `n`, `width`: training pairs and hidden units.
     - `activation`: name of σ.
     - `eta`: η of a decay in the gradient, or None.
@@ -31,6 +31,7 @@ class Situation:
     nodes: int
     weakest: float
     quaternionic: float
+    signs: float
     n: float
     width: int
     activation: str
@@ -51,17 +52,19 @@ def situation_of(
 
     >>> from firstlight.groups import parse
     >>> s = situation_of(parse("Q8"), 40, 64, "relu", 0.1, None)
-    >>> s.nodes, round(s.weakest, 3), s.quaternionic
-    (38, 0.693, 0.5)
+    >>> s.nodes, round(s.weakest, 3), s.quaternionic, s.signs
+    (38, 0.693, 0.5, 0.375)
     """
     M, families = group.order, maxima(group)
     blocks = [m.component.dim**2 for m in families if m.component.kind == "quaternionic"]
+    signs = [m for m in families if m.component.kind == "real" and m.component.dim == 1]
     return Situation(
         order=M,
         energy_pairs=own_boundary(group, progress).pairs,
         nodes=nodes_needed(group),
         weakest=log(M / (4 * min(m.energy for m in families))),
         quaternionic=sum(blocks) / M,
+        signs=len(signs) / M,
         n=n,
         width=width,
         activation=activation,
@@ -73,7 +76,7 @@ def situation_of(
 def inputs(s: Situation) -> dict[str, float]:
     """Return the inputs of the models: theory's numbers, as logarithms.
 
-    >>> values = inputs(Situation(23, 180.0, 88, 0.0, 0.0, 300, 256, "relu", 0.1, None))
+    >>> values = inputs(Situation(23, 180.0, 88, 0.0, 0.0, 0.0, 300, 256, "relu", 0.1, None))
     >>> round(values["margin"], 3), values["relu"], values["narrow"]
     (0.511, 1.0, 0.0)
     """
@@ -86,13 +89,18 @@ def inputs(s: Situation) -> dict[str, float]:
         "one": 1.0,
         "margin": log(s.n / s.energy_pairs),
         "size": log(s.order / 20),
+        "boundary": log(s.energy_pairs / (s.order * log(s.order))),
         "nodes": log(s.nodes / s.order),
         "share": log(s.n / s.order**2),
         "weakest": s.weakest,
         "quaternionic": s.quaternionic,
+        "signs": s.signs,
         "relu": float(s.activation == "relu"),
         "silu": float(s.activation == "silu"),
         "decoupled": float(s.decoupled is not None),
+        "width": log(s.width / 100),
+        "crowding": log(s.n / s.width),
+        "repeats": log(s.n / s.order),
         "room": _within(log(s.width / s.nodes), -2.0, 2.0),
         "narrow": min(log(s.width / s.nodes), 0.0),
         "decay": decay,

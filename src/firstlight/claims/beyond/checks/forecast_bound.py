@@ -11,7 +11,7 @@ DRAWS = 2000
 
 
 def pairs_of(rows: Sequence[dict[str, Any]]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """Return the rows of both seeds of every setting: places 2k and 2k + 1 of the third list.
+    """Return the rows of both seeds of every setting: places 2k and 2k + 1 of the judged list.
 
     >>> [(a["place"], b["place"]) for a, b in pairs_of([{"place": 4}, {"place": 5}, {"place": 7}])]
     [(4, 5)]

@@ -1,4 +1,4 @@
-"""Fit the forecasts during training on the recorded curves of the second list."""
+"""Fit the forecasts during training on recorded curves of the fitted lists."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,15 @@ import numpy as np
 from firstlight.claims.beyond.checks.forecast_curves import read_curves
 from firstlight.claims.beyond.checks.forecast_fit import LeftOut
 from firstlight.claims.beyond.checks.forecast_linear import gaussian, logistic
-from firstlight.claims.beyond.checks.forecast_settings import load
+from firstlight.claims.beyond.checks.forecast_settings import ListName, load
 from firstlight.records import LEARNED
 from firstlight.theories.li2 import Forecast
 from firstlight.theories.li2._calibration import HORIZON, Linear
 from firstlight.theories.li2._forecast import NEVER, interval
 from firstlight.theories.li2._running import BINS, CURVES, WITH_PRIOR, accuracy_bin, moment
+
+RECORDED: tuple[ListName, ...] = ("second", "third", "fifth")
+"""The fitted lists whose curves are recorded."""
 
 PENALTY = 1.0
 """Prior precision of a coefficient, for inputs scaled to standard deviation 1."""
@@ -47,22 +50,21 @@ class Moment:
 
 
 def recorded_moments(before: Sequence[LeftOut]) -> list[Moment]:
-    """Return ten rows of every run of the second list.
+    """Return ten rows of every run whose curves are recorded.
 
     Forecasts before training are those of constants fitted without the run's group: how far to trust them beside the
     rows is then learned on runs that they had not seen.
     """
-    settings, rows = load("second"), {row.setting: row for row in before}
-    sample = []
-    for place, columns in read_curves("second").items():
-        setting = settings[place]
+    known, sample = {row.setting: row for row in before}, []
+    curves = [(load(name)[place], columns) for name in RECORDED for place, columns in read_curves(name).items()]
+    for run, (setting, columns) in enumerate(curves):
         learned = np.flatnonzero(columns["test_accuracy"] >= LEARNED)
         end = int(learned[0]) if len(learned) else len(columns["step"])
-        prior = _before(rows[setting])
+        prior = _before(known[setting])
         for row in moments(len(columns["step"]), first_moment(columns), end - 1):
             time = columns["step"][learned[0]] / max(columns["step"][row], 0.5) if len(learned) else None
             left = None if time is None else float(np.log(max(time, 1.0)))
-            sample.append(Moment(setting.group, place, moment(columns, prior, setting.rate, row), left))
+            sample.append(Moment(setting.group, run, moment(columns, prior, setting.rate, row), left))
     return sample
 
 

@@ -1,7 +1,8 @@
 """The five lists of settings for the forecasts, drawn by seed: to fit constants, and to judge forecasts.
 
 Every list was drawn and committed before any of its runs was trained. The second and the third list judged earlier
-versions of the forecasts, and were fitted after that. The fifth has ten times as many runs as these.
+versions of the forecasts, and were fitted after that. The fifth has ten times as many runs as these, and is fitted; the
+fourth judges.
 """
 
 import csv
