@@ -1,6 +1,5 @@
 """Covariances of the forecasts' processes, at the maximum of their likelihood."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import jax
@@ -61,7 +60,7 @@ def most_likely(X: Float[np.ndarray, "N p"], y: Float[np.ndarray, " N"], decoupl
     return _shape(found.x)
 
 
-def _shape(theta: Sequence[float]) -> Shape:
+def _shape(theta: Float[np.ndarray, " parameters"]) -> Shape:
     constant, line, bend, fine, ratio, adam, adamw, *lengths = (_rounded(np.exp(x)) for x in theta)
     return Shape(
         Kernel(constant, line, bend, fine, ratio),

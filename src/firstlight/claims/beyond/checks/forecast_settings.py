@@ -1,8 +1,8 @@
-"""The five lists of settings for the forecasts, drawn by seed: to fit constants, and to judge forecasts.
+"""The seven lists of settings for the forecasts, drawn by seed: to fit constants, and to judge forecasts.
 
 Every list was drawn and committed before any of its runs was trained. The second and the third list judged earlier
-versions of the forecasts, and were fitted after that. The fifth has ten times as many runs as these, and is fitted; the
-fourth judges.
+versions of the forecasts, and so did the fourth; all were fitted after that. The fifth has ten times as many runs as
+these, the sixth has its runs near the boundary; both are fitted. The seventh judges.
 """
 
 import csv
@@ -17,19 +17,38 @@ import numpy as np
 
 from firstlight.records import RunSpec, spec_from_mapping
 
-ListName = Literal["first", "second", "third", "fourth", "fifth"]
+ListName = Literal["first", "second", "third", "fourth", "fifth", "sixth", "seventh"]
 
 FOLDER = Path(__file__).parent.parent / "settings"
 """The folder of the committed lists."""
 
-SEEDS: dict[ListName, int] = {"first": 19_001, "second": 19_002, "third": 19_003, "fourth": 19_004, "fifth": 19_005}
+SEEDS: dict[ListName, int] = {
+    "first": 19_001,
+    "second": 19_002,
+    "third": 19_003,
+    "fourth": 19_004,
+    "fifth": 19_005,
+    "sixth": 19_006,
+    "seventh": 19_007,
+}
 """Seeds of the draws."""
 
-CELLS: dict[ListName, int] = {"first": 130, "second": 130, "third": 112, "fourth": 104, "fifth": 1200}
+CELLS: dict[ListName, int] = {
+    "first": 130,
+    "second": 130,
+    "third": 112,
+    "fourth": 104,
+    "fifth": 1200,
+    "sixth": 1000,
+    "seventh": 200,
+}
 """Number of cells in a list. A cell has two settings with two seeds, and two decays in all lists but `TWINS`."""
 
-TWINS: tuple[ListName, ...] = ("third", "fourth")
+TWINS: tuple[ListName, ...] = ("third", "fourth", "seventh")
 """Lists whose pairs show what the seed alone decides."""
+
+ALL_NEAR, WINDOW = ("sixth",), (0.8, 1.25)
+"""Lists with all runs near the boundary, and where they lie in units of the guess."""
 
 NEAR = 0.15
 """Half-width of the band around the boundary, as a share of it."""
@@ -38,23 +57,22 @@ SHARE_NEAR = 0.4
 """Share of the cells drawn in that band around the guess below. It is above a third, since the guess is rough."""
 
 
-def _groups() -> dict[ListName, dict[str, tuple[int, int, float]]]:
-    """Read order, nodes that suffice, and a guess of the share of pairs at the boundary, by list and group.
+@dataclass(frozen=True)
+class GroupFacts:
+    """What was known of a group before a list was drawn.
 
-    The guess is from what was known before the list was drawn. In the first two lists it is p₅₀ of the residualised
-    energy times 1 + 3.5/M, times 1.1 for irreps of dimension 2, 1.2 for quaternionic, 1.45 for real irreps of dimension
-    3 or more, and 2 for complex ones; then it is the fitted boundary, averaged over activations and optimizers. Half of
-    the groups of the third list are in neither of the first two, and half of the fourth in no other list.
+    **Attributes:**
+
+    - `order`, `nodes`: M, and the hidden units that suffice.
+    - `guess`: share of the pairs at the boundary.
+    - `factors`: of the guess, by optimizer and activation.
     """
-    table: dict[ListName, dict[str, tuple[int, int, float]]] = {name: {} for name in SEEDS}
-    for row in csv.DictReader(io.StringIO((FOLDER / "forecast-groups.csv").read_text(encoding="utf-8"))):
-        numbers = int(row["order"]), int(row["nodes"]), float(row["guess"])
-        table[row["list"]][row["group"]] = numbers  # type: ignore[index]
-    return table
 
+    order: int
+    nodes: int
+    guess: float
+    factors: Mapping[tuple[str, str], float]
 
-GROUPS = _groups()
-"""Order, nodes that suffice, and a guess of the share of pairs at the boundary, by list and group."""
 
 FACTORS = {
     ("adam", "quadratic"): 0.85,
@@ -64,7 +82,27 @@ FACTORS = {
     ("adamw", "relu"): 1.26,
     ("adamw", "silu"): 1.01,
 }
-"""What optimizer and activation do to the guess from the third list on."""
+"""What optimizer and activation do to the guess in the third to the fifth list; the later ones have it by group."""
+
+
+def _groups() -> dict[ListName, dict[str, GroupFacts]]:
+    """Read what was known of the groups, by list.
+
+    In the first two lists the guess is p₅₀ of the residualised energy times 1 + 3.5/M, times 1.1 for irreps of
+    dimension 2, 1.2 for quaternionic, 1.45 for real irreps of dimension 3 or more, and 2 for complex ones; then it is
+    the fitted boundary, averaged over activations and optimizers. Half of the groups of the third list are in neither
+    of the first two, half of the fourth in none before, and a third of the seventh in no other.
+    """
+    table: dict[ListName, dict[str, GroupFacts]] = {name: {} for name in SEEDS}
+    for row in csv.DictReader(io.StringIO((FOLDER / "forecast-groups.csv").read_text(encoding="utf-8"))):
+        factors = dict(zip(FACTORS, map(float, row["factors"].split()), strict=True)) if row["factors"] else FACTORS
+        facts = GroupFacts(int(row["order"]), int(row["nodes"]), float(row["guess"]), factors)
+        table[row["list"]][row["group"]] = facts  # type: ignore[index]
+    return table
+
+
+GROUPS = _groups()
+"""What was known of each group before a list was drawn, by list and group."""
 
 LARGE, LARGE_SHARE = 45, 0.025
 """Groups above this order, whose runs are expensive, and the share of the cells they get together."""
@@ -72,7 +110,7 @@ LARGE, LARGE_SHARE = 45, 0.025
 WIDEST = 640
 """Largest width; the groups with complex irreps of dimension 3 or more would need more units."""
 
-LARGE_HERE, WIDEST_HERE = 30, 320
+LARGE_HERE, WIDEST_HERE = {"third": 30, "fourth": 30, "fifth": 30, "sixth": 36, "seventh": 36}, 320
 """The same from the third list on, whose every group has at least one cell."""
 
 
@@ -121,30 +159,31 @@ def draw(name: ListName) -> list[ForecastSetting]:
     settings, table = [], GROUPS[name]
     if name not in ("first", "second"):
         turns = [*table, *(None for _ in range(CELLS[name] - len(table)))]
-        return [setting for group in turns for setting in _pair(table, rng, group, name in TWINS)]
+        return [setting for group in turns for setting in _pair(name, rng, group)]
     while len(settings) < 2 * CELLS[name]:
         settings += _cell(table, rng)
     return settings
 
 
-def _pair(
-    table: Mapping[str, tuple[int, int, float]], rng: np.random.Generator, group: str | None, twins: bool
-) -> list[ForecastSetting]:
+def _pair(drawn: ListName, rng: np.random.Generator, group: str | None) -> list[ForecastSetting]:
     """Draw two settings of a given group or a cheap one; twins differ in the seed alone, others also in the decay."""
-    special = rng.random()
+    table, large, twins, all_near = GROUPS[drawn], LARGE_HERE[drawn], drawn in TWINS, drawn in ALL_NEAR
+    special = 1.0 if all_near else rng.random()
     near = special >= 0.1 and rng.random() < 0.5
     above = special < 0.1 or rng.random() < 0.6
     low, high = (1 - NEAR, 1 + NEAR) if near else (1.2, 2.2) if above else (0.5, 0.82)
+    low, high = WINDOW if all_near else (low, high)
     activation = ("quadratic", "relu", "silu")[int(rng.choice(3, p=[0.4, 0.3, 0.3]))]
     optimizer = ("adam", "adamw")[int(rng.random() < 0.4)]
-    cheap = [name for name, (order, *_) in table.items() if order <= LARGE_HERE]
+    cheap = [name for name, facts in table.items() if facts.order <= large]
     while True:
         name = group or cheap[int(rng.integers(len(cheap)))]
-        order, nodes, guess = table[name]
-        n = round(guess * FACTORS[optimizer, activation] * _log_uniform(rng, low, high) * order**2)
+        order, nodes = table[name].order, table[name].nodes
+        guess = table[name].guess * table[name].factors[optimizer, activation]
+        n = round(guess * _log_uniform(rng, low, high) * order**2)
         if group or n <= 0.95 * order**2:
             break
-    n = min(n, round((0.95 if order <= LARGE_HERE else 0.6) * order**2))
+    n = min(n, round((0.95 if order <= large else 0.6) * order**2))
     rate = _rounded(_log_uniform(rng, 2.5e-3, 4e-3))
     narrow = 0.06 <= special < 0.1
     width = nodes * (_log_uniform(rng, 0.04, 0.1) if narrow else _log_uniform(rng, 0.7, 2.2))
@@ -164,17 +203,17 @@ def _decay(rng: np.random.Generator, optimizer: str, weak: bool, n: int, width: 
     return _rounded(2 / n * (_log_uniform(rng, 0.01, 0.1) / width if weak else _log_uniform(rng, 0.04, 0.35)))
 
 
-def _cell(table: Mapping[str, tuple[int, int, float]], rng: np.random.Generator) -> list[ForecastSetting]:
+def _cell(table: Mapping[str, GroupFacts], rng: np.random.Generator) -> list[ForecastSetting]:
     """Draw the two settings of a cell: first where they lie, then a group in which there is room for that."""
     special = rng.random()
     near = special >= 0.14 and rng.random() < SHARE_NEAR / 0.86
     above = special < 0.14 or rng.random() < 0.5
     low, high = (1 - NEAR, 1 + NEAR) if near else (1.25, 2.5) if above else (0.45, 0.8)
     expensive = rng.random() < LARGE_SHARE
-    names = [name for name, (order, *_) in table.items() if (order > LARGE) == expensive]
+    names = [name for name, facts in table.items() if (facts.order > LARGE) == expensive]
     while True:
         group = names[int(rng.integers(len(names)))]
-        order, nodes, guess = table[group]
+        order, nodes, guess = table[group].order, table[group].nodes, table[group].guess
         n = round(guess * order**2 * _log_uniform(rng, low, high))
         if order <= n <= 0.95 * order**2:
             break
