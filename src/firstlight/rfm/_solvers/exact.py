@@ -16,7 +16,7 @@ from firstlight.rfm._solvers.kernels import Kernel
 from firstlight.rfm._solvers.matrices import FeatureMatrices, gradient_products, pair_products, spread
 from firstlight.rfm._solvers.pairs import blocks, mirror, own_slopes, own_values, own_values_and_slopes, values
 from firstlight.rfm._solvers.solution import KernelSolution, NotPositiveDefinite
-from firstlight.rfm._solvers.threads import in_parallel
+from firstlight.rfm._solvers.threads import cores, in_parallel
 
 
 class ExactSolver:
@@ -120,7 +120,8 @@ class ExactSolver:
         D, alpha, radial = self._slopes(), solution.alpha, self.kernel.radial
         (n, d), c = self.X.shape, alpha.shape[1]
 
-        rows = list(blocks(n, n + c * d, 1 << 19))
+        # Short blocks keep several threads busy; a single thread multiplies long blocks faster.
+        rows = list(blocks(n, n + c * d, 1 << (19 if cores() > 1 else 21)))
         if agop and c * d <= n:
             # Half of Σ_ij Ω_ij(x_i − x_j)(x_i − x_j)ᵀ is the transpose of the other half; `pull` is one of them.
             pull, products = gradient_products(
