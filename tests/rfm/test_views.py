@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from firstlight.rfm import ExactSolver, Gaussian, Laplace, RFMRegressor, Rule, _fitting, fixed, iterate
+from firstlight.rfm import ExactSolver, Gaussian, Laplace, RFMRegressor, Rule, fixed, iterate
 from firstlight.rfm._views import View, view, views
 from tests.tolerances import rounding
 
@@ -63,43 +63,3 @@ def test_a_few_columns_of_many_are_found():
     assert model.feature_matrix_.shape == (300, 300)
     plain = RFMRegressor(update=None).fit(X[:200], y[:200])
     assert model.score(X[200:], y[200:]) > plain.score(X[200:], y[200:]) + 0.2
-
-
-def test_a_metric_is_restricted_only_to_the_columns_that_it_uses():
-    rng = np.random.default_rng(0)
-    A = rng.standard_normal((2, 2))
-    seen = View(4, columns=np.array([1, 3]))
-    np.testing.assert_array_equal(seen.restrict(seen.embed(A @ A.T, True)), A @ A.T)
-    assert seen.restrict(np.eye(4)) is None
-    assert seen.restrict(np.diag([0.0, 1.0, 0.0, 0.0])) is None
-    assert view("all", rng.standard_normal((2, 4)), np.ones((2, 1)), np.ones(2)).restrict(np.eye(4)) is None
-
-
-def test_an_iteration_goes_on_from_a_metric_as_if_it_had_made_it():
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((60, 3))
-    Y = X[:, :1] * X[:, 1:2]
-    make = lambda: ExactSolver(X, Y, np.ones(60), Laplace(2.0))  # noqa: E731
-    whole = list(iterate(make(), Rule("fact"), 3, fixed(1e-2)))
-    rest = list(iterate(make(), Rule("fact"), 3, fixed(1e-2), start=(2, whole[2].M)))
-    assert [machine.iteration for machine in rest] == [2, 3]
-    np.testing.assert_array_equal(rest[-1].M, whole[-1].M)
-
-
-def test_all_rows_repeat_the_last_update_of_a_single_fold(monkeypatch):
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((2400, 10))
-    y = X[:, 0] * X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(2400)
-    X, X_test, y, y_test = X[:2000], X[2000:], y[:2000], y[2000:]
-    loads = []
-    load = ExactSolver.load
-    monkeypatch.setattr(
-        ExactSolver, "load", lambda self, M, **more: (loads.append(len(self.X)), load(self, M, **more))[1]
-    )
-    model = RFMRegressor(update="fact_geometric", normalize="trace", kernel="laplace").fit(X, y)
-    assert model.n_iter_ >= 3
-    assert loads.count(2000) == 2
-    monkeypatch.setattr(_fitting, "LEARNED_AGAIN", 5)
-    again = RFMRegressor(update="fact_geometric", normalize="trace", kernel="laplace").fit(X, y)
-    # 400 test rows resolve a share of 1/√400 of the error.
-    assert 1 - model.score(X_test, y_test) < 1.05 * (1 - again.score(X_test, y_test))

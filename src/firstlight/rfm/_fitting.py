@@ -32,7 +32,6 @@ from firstlight.rfm._solvers.leaves import Leaves
 from firstlight.rfm._solvers.solution import InterruptedFitWarning, KernelSolution, NotPositiveDefinite
 from firstlight.rfm._solvers.threads import threads
 from firstlight.rfm._trial import Trial, agop_is_cheap
-from firstlight.rfm._updates import Metric
 from firstlight.rfm._views import Name, View, view, views
 
 SELECTION_ROWS = 1400
@@ -51,9 +50,6 @@ FOLDS = 4
 ENOUGH_ROWS = 500
 """Held-out rows that suffice to compare machines; large tables need fewer than `FOLDS` folds for this."""
 
-LEARNED_AGAIN = 1
-"""Last updates of M that all rows repeat, if a single fold has chosen; the updates before are those of this fold."""
-
 LONG_ROWS = 5000
 """From this number of rows on, Ctrl-C during the last fit returns the machine of the selection instead."""
 
@@ -68,7 +64,7 @@ class Settings:
     `ridge` None means the ridge of least error. `kernels` replace the first kernel in the last machine if they have a
     smaller error. `follows` tells whether the bandwidths are multiples of the median distance between rows, so that
     they change with the columns used. `splits` are pairs of training and held-out rows that replace the folds of
-    `early_stopping="folds"`. A chosen machine of at most `residual_rows` rows gets leave-one-out predictions.
+    `early_stopping="folds"`.
     """
 
     rules: tuple[Rule, ...]
@@ -86,7 +82,6 @@ class Settings:
     follows: bool = False
     verbose: bool | Literal["auto"] = False
     splits: tuple[tuple[np.ndarray, np.ndarray], ...] | None = None
-    residual_rows: int = 0
 
     @property
     def decided(self) -> bool:
@@ -237,11 +232,8 @@ def _selected(
     final = best_of([best, *refits])
     if final is not best:
         ridges = plan.ridges[:-1] if final.rule is not None else ()
-        metrics = plan.metrics if final.rule is not None else ()
-        plan = Plan(final.rule, (*ridges, final.ridge), final.choice, columns, metrics)
-    # With several folds there are several metrics, from few rows each, and learning M again costs little.
-    known, seen = plan.metrics if len(splits) == 1 and len(table[0]) >= FOLDS * ENOUGH_ROWS else (), trials[0].seen
-    plan = replace(plan, metrics=tuple(seen.embed(M, True) for M in known))
+        plan = Plan(final.rule, (*ridges, final.ridge), final.choice, columns)
+    seen = trials[0].seen
 
     def sample() -> Fitted:
         machine = _embedded((final.peers or (final,))[0].iterate, seen)
@@ -294,7 +286,7 @@ def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, quali
     seen = view(plan.columns, Z, Y, weights)
     kernels = _seen_kernels(seen, (kernel, *settings.kernels[1:]), (Z, Y, weights), settings)
     solver = ExactSolver(seen.apply(Z), Y, weights, kernels[0])
-    loo = len(Z) <= settings.residual_rows if quality is None else settings.loo
+    loo = quality is not None and settings.loo
 
     def solve(solver: Any, iteration: int, last: bool) -> KernelSolution:
         # A condition number costs several solves, as much as the factor of 1000 rows.
@@ -309,7 +301,6 @@ def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, quali
         rule,
         plan.iterations,
         Ridge(solve, once=True),
-        start=_begun(plan, seen),
         agop=wanted,
         tol=tol,
         final=kernels[plan.choice],
@@ -328,21 +319,12 @@ def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, quali
     return Fitted(_embedded(machine, seen), Z, len(Z), rows, judged, solver.kernel)
 
 
-def _begun(plan: Plan, seen: View) -> tuple[int, Metric] | None:
-    """Return the iteration at which a plan begins on all rows and its metric, if the selection has learned it."""
-    iteration = plan.iterations - LEARNED_AGAIN
-    if iteration < 1 or len(plan.metrics) <= iteration:
-        return None
-    M = seen.restrict(plan.metrics[iteration])
-    return None if M is None else (iteration, M)
-
-
 def _follow_many(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, quality) -> Fitted:
     """Run a plan on a sample of the rows, and fit the last machine to all rows on centres and leaves."""
     small: list[Fitted] = []
 
     def learned(rows: np.ndarray) -> Many:
-        within = replace(settings, exact_rows=len(rows), residual_rows=0)
+        within = replace(settings, exact_rows=len(rows))
         small.append(_follow(plan, Z[rows], Y[rows], weights[rows], kernel, within, quality))
         return Many(small[-1].machine, small[-1].centres, None, small[-1].kernel)
 

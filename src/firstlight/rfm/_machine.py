@@ -85,7 +85,7 @@ def iterate(
     iterations: int,
     ridge: Ridge,
     *,
-    start: Iterate | tuple[int, Metric] | None = None,
+    start: Iterate | None = None,
     agop: bool = True,
     tol: float = 0.0,
     final: Kernel | None = None,
@@ -102,7 +102,7 @@ def iterate(
     - `rule`: how M is updated.
     - `iterations`: T, the number of updates of M.
     - `ridge`: `fixed(…)`, or a `Ridge` that chooses.
-    - `start`: an iterate with matrices from which to continue, instead of M = I, or an iteration and its metric.
+    - `start`: an iterate with matrices from which to continue, instead of M = I.
     - `agop`: whether to compute AGOP even if the update does not need it.
     - `tol`: stop at a machine whose M differs from the previous metric by less than this fraction of its norm.
     - `final`: kernel of the last machine, if it is not the kernel that learns M.
@@ -110,9 +110,7 @@ def iterate(
     """
     wanted, iteration, change = agop or rule.update == "nfa", 0, float("nan")
     M = np.eye(solver.X.shape[1])
-    if isinstance(start, tuple):
-        iteration, M = start
-    elif start is not None and start.matrices is not None:
+    if start is not None and start.matrices is not None:
         following = rule.next(start.M, start.matrices, trace)
         if following is None:
             return

@@ -10,7 +10,6 @@ from firstlight import _canonical as canonical
 from firstlight.features import cosine
 from firstlight.rfm._machine import Iterate, Ridge, Rule, Solver, iterate
 from firstlight.rfm._solvers.kernels import Kernel
-from firstlight.rfm._updates import Metric
 from firstlight.rfm._views import Name
 
 Quality = tuple[float, float]
@@ -70,16 +69,12 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """The decision: the rule, a ridge for each iteration 0 … T, the place of the last kernel, and the columns.
-
-    `metrics` are the metrics of the iterations, as learned from the training rows of the first fold.
-    """
+    """The decision: the rule, a ridge for each iteration 0 … T, the place of the last kernel, and the columns."""
 
     rule: Rule | None
     ridges: tuple[float, ...]
     choice: int = 0
     columns: Name = "all"
-    metrics: tuple[Metric, ...] = ()
 
     @property
     def iterations(self) -> int:
@@ -215,9 +210,8 @@ def choose(runs: Sequence[Sequence[Step]], *, last: bool = False) -> tuple[Plan,
     for other, position in candidates[1:]:
         if _better(other[position].quality[1], run[place].quality[1]):
             run, place = other, position
-    step, way = run[place], run[: place + 1]
-    ridges, metrics = tuple(step.ridge for step in way), tuple(step.iterate.M for step in way)
-    return Plan(step.rule, ridges, step.choice, step.columns, metrics), step
+    step = run[place]
+    return Plan(step.rule, tuple(step.ridge for step in run[: place + 1]), step.choice, step.columns), step
 
 
 def best_of(steps: Sequence[Step]) -> Step:

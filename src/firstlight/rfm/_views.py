@@ -56,20 +56,6 @@ class View:
             return M
         return self.basis @ M[:-1, :-1] @ self.basis.T if updated else np.eye(self.d)
 
-    def restrict(self, M: Float[np.ndarray, "d d"]) -> Float[np.ndarray, "r r"] | None:
-        """Return a metric on all columns in these coordinates; None if it uses other columns, or not all of these.
-
-        >>> View(3, columns=np.array([0, 2])).restrict(np.diag([2.0, 0.0, 1.0]))
-        array([[2., 0.],
-               [0., 1.]])
-        """
-        if self.basis is not None:
-            return None
-        if self.columns is None:
-            return M
-        used = np.flatnonzero(M.diagonal() > 0)
-        return M[np.ix_(used, used)] if np.array_equal(used, np.sort(self.columns)) else None
-
     @property
     def trace(self) -> float | None:
         """The trace of a normalised metric, if it is not the number of coordinates."""
