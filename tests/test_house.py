@@ -52,16 +52,31 @@ def test_every_contract_has_a_breach():
     assert {contract["name"] for contract in settings["contracts"]} == set(BREACHES)
 
 
-@pytest.mark.parametrize("name", BREACHES)
-def test_a_broken_contract_fails(copy, name):
-    file, line = BREACHES[name]
-    path = copy / "src" / "firstlight" / file
-    text = path.read_text(encoding="utf-8")
-    path.write_text(f"{text}\n{line}\n", encoding="utf-8")
+@pytest.fixture(scope="module")
+def breached(copy):
+    """What `lint-imports` says of a copy with all breaches: exit code, list of contracts, and the section of each."""
+    texts = {}
+    for file, line in BREACHES.values():
+        path = copy / "src" / "firstlight" / file
+        texts[path] = path.read_text(encoding="utf-8")
+        path.write_text(f"{texts[path]}\n{line}\n", encoding="utf-8")
     code, output = contracts(copy)
-    path.write_text(text, encoding="utf-8")
-    assert code == 1, output
-    assert f"{name} BROKEN" in output
+    for path, text in texts.items():
+        path.write_text(text, encoding="utf-8")
+    summary, _, details = output.partition("Broken contracts")
+    starts = sorted((details.index(f"\n{name}\n"), name) for name in BREACHES if f"\n{name}\n" in details)
+    ends = [place for place, _ in starts[1:]] + [len(details)]
+    return code, summary, {name: details[start:end] for (start, name), end in zip(starts, ends, strict=True)}
+
+
+@pytest.mark.parametrize("name", BREACHES)
+def test_a_broken_contract_fails(breached, name):
+    code, summary, sections = breached
+    assert code == 1
+    assert f"{name} BROKEN" in summary
+    file, line = BREACHES[name]
+    importer = "firstlight." + file.removesuffix(".py").replace("/", ".")
+    assert f"{importer} -> {line.removeprefix('import ')} (l." in sections[name]
 
 
 def test_a_new_folder_without_a_layer_fails(copy):

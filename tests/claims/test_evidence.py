@@ -157,12 +157,12 @@ def pack(tmp_path, monkeypatch):
             path.parent.mkdir(exist_ok=True)
             path.write_text(textwrap.dedent(source), encoding="utf-8")
         importlib.invalidate_caches()
-        for cached in (digest._digest, digest._imports, digest._direct_imports, digest._tree, digest._path):
+        for cached in (digest._digest, digest._imports, digest._read, digest._path):
             cached.cache_clear()
         return claims.check_digest(claim)
 
     yield write
-    for cached in (digest._digest, digest._imports, digest._direct_imports, digest._tree, digest._path):
+    for cached in (digest._digest, digest._imports, digest._read, digest._path):
         cached.cache_clear()
     sys.modules.pop("pack", None)
 

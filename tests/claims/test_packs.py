@@ -1,5 +1,6 @@
 """Another package registers its claims and lenses; the template gives one that works at once."""
 
+import json
 import os
 import subprocess
 import sys
@@ -23,23 +24,42 @@ def install(source: Path, target: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
+COMMANDS = """
+import contextlib, io, json, sys
+from firstlight import runs
+from firstlight.cli import main
+
+done = []
+for words in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(words)
+    done.append([code, out.getvalue(), err.getvalue()])
+print(json.dumps([done, runs.lenses()["parseval"].title]))
+"""
+"""The command line, several times in a process that can import the pack."""
+
+
 def test_the_example_pack_is_installed_and_shown(tmp_path):
     pytest.importorskip("hatchling", reason="building the pack needs hatchling")
     install(EXAMPLE, tmp_path / "site")
-    listed = run("-m", "firstlight.cli", "claims", "list", "parseval", path=tmp_path / "site")
-    assert "parseval.lemma-1" in listed.stdout, listed.stderr
-    assert "holds" in listed.stdout
-    done = run(
-        "-m", "firstlight.cli", "reproduce", "parseval", "--store", str(tmp_path / "s.sqlite"), path=tmp_path / "site"
-    )
-    assert done.returncode == 0, done.stderr
-    assert "1 of 1 verdicts agree with the record" in done.stdout
-    impact = run("-m", "firstlight.cli", "claims", "impact", "cogo.lemma-3", path=tmp_path / "site")
-    assert "parseval.lemma-1" in impact.stdout
-    lens = "from firstlight import runs; print(runs.lenses()['parseval'].title)"
-    assert "Halvings" in run("-c", lens, path=tmp_path / "site").stdout
     pages = tmp_path / "pages"
-    assert run("-m", "firstlight.cli", "claims", "site", str(pages), "parseval", path=tmp_path / "site").returncode == 0
+    lines = [
+        ["claims", "list", "parseval"],
+        ["reproduce", "parseval", "--store", str(tmp_path / "s.sqlite")],
+        ["claims", "impact", "cogo.lemma-3"],
+        ["claims", "site", str(pages), "parseval"],
+    ]
+    ran = run("-c", COMMANDS, json.dumps(lines), path=tmp_path / "site")
+    assert ran.returncode == 0, ran.stderr
+    done, title = json.loads(ran.stdout)
+    assert [code for code, *_ in done] == [0, 0, 0, 0], done
+    listed, reproduced, impact, _ = (out for _, out, _ in done)
+    assert "parseval.lemma-1" in listed
+    assert "holds" in listed
+    assert "1 of 1 verdicts agree with the record" in reproduced
+    assert "parseval.lemma-1" in impact
+    assert "Halvings" in title
     assert 'href="parseval.html"' in (pages / "index.html").read_text(encoding="utf-8")
     assert "sum of squares" in (pages / "parseval.html").read_text(encoding="utf-8")
 

@@ -2,6 +2,9 @@
 
 import pytest
 
+from firstlight.claims import find
+from firstlight.claims._verify import _parts
+from firstlight.claims.li2.checks.boundaries import STORE, shared_store
 from firstlight.claims.li2.checks.phase import fractions, predicted, setting, trained_boundaries
 from firstlight.records import RunSpec, Store
 
@@ -20,3 +23,9 @@ def test_the_search_surrounds_the_released_boundary():
     low, high = fractions(spec)
     assert (low, high) == pytest.approx((predicted(spec) / 2, predicted(spec) * 2))
     assert fractions(RunSpec.model_validate({"task": {"group": "Z5"}}))[1] == 0.9
+
+
+def test_figure_4_and_the_non_abelian_groups_share_their_runs(tmp_path):
+    figure_4, others = find(["li2.figure-4", "beyond.non-abelian-boundaries"])
+    assert _parts(figure_4, tmp_path) != _parts(others, tmp_path)
+    assert {shared_store(_parts(claim, tmp_path)) for claim in (figure_4, others)} == {tmp_path / "parts" / STORE}

@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_friedman1
 
 from firstlight import rfm
-from firstlight.rfm import Gaussian, InterruptedFitWarning, Laplace, RFMClassifier, RFMRegressor
+from firstlight.rfm import Gaussian, InterruptedFitWarning, Laplace, RFMClassifier, RFMRegressor, _fitting
 from firstlight.rfm import _blocks as blocks
 from firstlight.rfm import _many as many
 from firstlight.rfm._solvers import memory
@@ -87,6 +87,24 @@ def test_ctrl_c_returns_the_best_machine_so_far(friedman, small, monkeypatch, st
     with pytest.warns(InterruptedFitWarning, match="the estimator holds the best machine so far"):
         model.fit(X, y)
     assert model.score(X_test, y_test) > 0.7
+
+
+def test_ctrl_c_in_the_last_fit_returns_the_machine_of_the_selection(friedman, monkeypatch):
+    X, y, X_test, y_test = friedman
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_fitting, "_followed", stop)
+    with pytest.raises(KeyboardInterrupt):
+        RFMRegressor(iterations=2).fit(X, y)
+    monkeypatch.setattr(_fitting, "LONG_ROWS", len(X))
+    with pytest.warns(InterruptedFitWarning, match=r"fitted to the 1,400 of 2,000 rows that chose it"):
+        model = RFMRegressor(iterations=2).fit(X, y)
+    held_out = model.history_.loc[model.history_["chosen"], "score"].item()
+    assert len(model._centres) == 1400
+    # The machine is the one that was judged, so new rows see its score, up to the noise of 500 held-out rows.
+    assert model.score(X_test, y_test) == pytest.approx(held_out, abs=0.05)
 
 
 def test_ctrl_c_among_the_leaves_returns_those_that_are_done(friedman, small, monkeypatch):

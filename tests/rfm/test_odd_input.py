@@ -187,3 +187,11 @@ def test_a_comparison_shows_each_warning_once(recwarn):
     assert empty == "no row has a value in empty; these columns are ignored"
     assert rare.startswith("more than half of the rows of name have rare levels")
     assert all(f"Note: {note}." in comparison.records["RFM"].message for note in comparison.notes)
+
+
+def test_rows_without_a_target_are_counted_in_a_note():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.standard_normal((30, 2)), columns=["a", "y"])
+    frame.loc[[3, 5], "y"] = np.nan
+    comparison = compare(frame, "y", folds=2)
+    assert comparison.notes == ("2 of 30 rows have no target and are left out",)

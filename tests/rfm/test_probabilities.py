@@ -1,5 +1,7 @@
 """Probabilities, intervals, class weights and folds by groups, against their definitions."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,6 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from firstlight.rfm import RFMClassifier, RFMRegressor
 from firstlight.rfm._calibration import reliability, temperature
 from firstlight.rfm._intervals import Residuals
+from firstlight.rfm._solvers import lapack
 
 
 def test_the_temperature_minimises_the_smoothed_log_loss():
@@ -181,3 +184,21 @@ def test_cv_chooses_the_folds():
         errors.append((fitted.predict(Z[held]) - t[held]) ** 2)
     # The folds centre the targets by their own mean, which the estimator does once; that changes little.
     assert model.history_["error"].iloc[0] == pytest.approx(np.concatenate(errors).mean(), rel=0.05)
+
+
+def test_residuals_wait_until_they_are_needed_and_survive_a_pickle(monkeypatch):
+    rng = np.random.default_rng(4)
+    X = rng.standard_normal((80, 2))
+    y = X[:, 0] + 0.1 * rng.standard_normal(80)
+    inverses, invert = [], lapack.invert
+    monkeypatch.setattr(lapack, "invert", lambda L: (inverses.append(len(L)), invert(L))[1])
+    models = [RFMRegressor(iterations=1).fit(X, y) for _ in range(2)]
+    assert 80 not in inverses
+    copy = pickle.loads(pickle.dumps(models[0]))
+    assert inverses.count(80) == 1
+    for model in (models[0], copy, models[1]):
+        np.testing.assert_array_equal(model.predict_interval(X), copy.predict_interval(X))
+    assert inverses.count(80) == 2
+    width = np.ptp(copy.predict_interval(X)[0])
+    # A second fit forgets the residuals of the first.
+    assert np.ptp(models[0].fit(X, 10 * y).predict_interval(X)[0]) == pytest.approx(10 * width, rel=1e-6)

@@ -112,7 +112,8 @@ def test_values_and_slopes_of_one_pass_are_those_of_two(name):
     np.testing.assert_allclose(np.tril(out, -1), np.tril(D, -1), rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(diagonal, D.diagonal(), rtol=1e-6, atol=1e-12)
     assert norm == pytest.approx(np.linalg.norm(K, 1), rel=1e-12)
-    assert pairs.own_values(kernel, X, M, out) == pytest.approx(norm, rel=1e-12)
+    pairs.own_values(kernel, X, M, out)
+    assert pairs.norm(out) == pytest.approx(norm, rel=1e-12)
 
 
 class Linear(Kernel):
@@ -166,7 +167,8 @@ def test_a_metric_to_be_solved_once_gives_the_same_machine(problem, name):
     once.load(M, once=True)
     solutions = [solver.solve(0.1, loo=True) for solver in (once, often)]
     np.testing.assert_allclose(solutions[0].loo, solutions[1].loo, rtol=1e-12)
-    assert solutions[0].condition == solutions[1].condition
+    # The 1-norms are sums of the same entries in different orders.
+    assert solutions[0].condition == pytest.approx(solutions[1].condition, rel=rounding(1.0, terms=len(once.X)))
     with pytest.raises(ValueError, match=r"call load\(M\)"):
         once.solve(0.2)
     with pytest.raises(ValueError, match=r"call load\(M\)"):

@@ -164,7 +164,8 @@ class Machines:
             assert time.monotonic() < deadline, "the scheduler did not start"
             time.sleep(0.05)
         self.address = json.loads(file.read_text())["address"]
-        self.worker = self._start("dask_worker", self.address, "--nthreads", "1", "--nworkers", "1", "--no-dashboard")
+        words = ("--nthreads", "1", "--nworkers", "1", "--no-dashboard", "--no-nanny")
+        self.worker = self._start("dask_worker", self.address, *words)
 
     def _start(self, program: str, *words) -> subprocess.Popen:
         line = [sys.executable, "-m", f"distributed.cli.{program}", *map(str, words)]

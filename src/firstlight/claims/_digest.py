@@ -27,7 +27,7 @@ def check_digest(claim: Claim) -> str:
 
 @functools.cache
 def _digest(module: str, package: str) -> str:
-    sources = "\n".join(f"{name}\n{_tree(name)}" for name in sorted(_imports(module, package)))
+    sources = "\n".join(f"{name}\n{_read(name)[1]}" for name in sorted(_imports(module, package)))
     return hashlib.sha256(sources.encode()).hexdigest()
 
 
@@ -39,21 +39,24 @@ def _imports(module: str, package: str) -> frozenset[str]:
         name = waiting.pop()
         if name not in modules:
             modules.add(name)
-            waiting += [other for other in _direct_imports(name) if other.startswith(f"{package}.")]
+            waiting += [other for other in _read(name)[0] if other.startswith(f"{package}.")]
     return frozenset(modules)
 
 
 @functools.cache
-def _direct_imports(module: str) -> tuple[str, ...]:
-    """Return the modules that a module imports from anywhere below `firstlight.claims` or its own package."""
-    names = []
-    for node in ast.walk(ast.parse(_source(module))):
+def _read(module: str) -> tuple[tuple[str, ...], str]:
+    """Return the modules that a module imports, and its syntax tree as text, without docstrings."""
+    tree, names = ast.parse(_source(module)), []
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             source = _absolute(node, module)
             names += [source, *(f"{source}.{alias.name}" for alias in node.names)]
-    return tuple(name for name in dict.fromkeys(names) if _path(name) is not None)
+        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
+        if documented and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+    return tuple(name for name in dict.fromkeys(names) if _path(name) is not None), ast.dump(tree)
 
 
 def _absolute(node: ast.ImportFrom, module: str) -> str:
@@ -64,17 +67,6 @@ def _absolute(node: ast.ImportFrom, module: str) -> str:
     parts = module.split(".")
     package = parts if path is not None and path.name == "__init__.py" else parts[:-1]
     return ".".join([*package[: len(package) - node.level + 1], *filter(None, [node.module])])
-
-
-@functools.cache
-def _tree(module: str) -> str:
-    """Return the syntax tree of a module as text, without docstrings."""
-    tree = ast.parse(_source(module))
-    for node in ast.walk(tree):
-        documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
-        if documented and ast.get_docstring(node, clean=False) is not None:
-            node.body = node.body[1:]
-    return ast.dump(tree)
 
 
 def _source(module: str) -> str:

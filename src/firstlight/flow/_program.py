@@ -7,7 +7,7 @@ chunks has the same bits as an uninterrupted run. A lane is one run; lanes diffe
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -90,19 +90,15 @@ def _value_and_grad(plan: Plan, params: Any, inputs: Any, targets: Array) -> tup
     """Return loss and gradient, from the samples or, if the plan says so, from Gram matrices.
 
     Gram sums cancel near zero loss, and in float32 they lose the gradient there. Below a thousandth of the zero
-    network's loss, float32 runs therefore use the samples. In float64 the Gram form is used throughout.
+    network's loss, float32 runs therefore compute the Gram form in float64.
     """
-
-    def dense(params: Any) -> tuple[Array, Any]:
-        return _dense.value_and_grad(eqx.combine(params, plan.static), inputs, targets, plan.loss)
-
     if not plan.population:
-        return dense(params)
+        return _dense.value_and_grad(eqx.combine(params, plan.static), inputs, targets, plan.loss)
     value, grads = _gram(plan, params)
     if value.dtype == jnp.float64:
         return value, grads
     zero_network = objective(jnp.zeros((len(targets), plan.task.outputs)), targets, plan.loss)
-    return jax.lax.cond(value > 1e-3 * zero_network, lambda p: (value, grads), dense, params)
+    return jax.lax.cond(value > 1e-3 * zero_network, lambda p: (value, grads), partial(_gram_in_double, plan), params)
 
 
 def _gram(plan: Plan, params: Any) -> tuple[Array, Any]:
@@ -114,6 +110,13 @@ def _gram(plan: Plan, params: Any) -> tuple[Array, Any]:
         units.W, units.V, plan.task.group, units.activation.polynomial, plan.loss
     )
     return value, eqx.filter(_dense.pull_units(model, (*gradients, None, None)), eqx.is_inexact_array)
+
+
+def _gram_in_double(plan: Plan, params: Any) -> tuple[Array, Any]:
+    """Return loss and gradient of float32 parameters, computed in float64 and rounded to float32."""
+    with jax.enable_x64(True):
+        in_double = jax.tree.map(lambda x: x.astype(jnp.float64), params)
+        return jax.tree.map(lambda x: x.astype(jnp.float32), _gram(plan, in_double))
 
 
 def _advance(plan: Plan, state: State, data: Data, until: Array) -> State:

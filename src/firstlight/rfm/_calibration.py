@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
 
 Scores = Float[np.ndarray, "n c"]
 
@@ -42,9 +41,13 @@ def temperature(scores: Scores, shares: Scores, weights: Float[np.ndarray, " n"]
     targets = (1 - shrink) * shares + shrink / count
     mass = weights / weights.sum(dtype=np.float64)
 
+    # Probabilities do not change if the largest score of a row is 0, and then no exponential overflows.
+    shifted = (scores - scores.max(axis=1, keepdims=True)).astype(np.float64)
+    expected = float(mass @ (targets * shifted).sum(axis=1))
+
     def loss(log_factor: float) -> float:
-        scaled = np.exp(log_factor) * scores
-        return float(mass @ (logsumexp(scaled, axis=1) - (targets * scaled).sum(axis=1)))
+        factor = np.exp(log_factor)
+        return float(mass @ np.log(np.exp(factor * shifted).sum(axis=1)) - factor * expected)
 
     optimum: Any = minimize_scalar(loss, bounds=_BOUNDS, method="bounded")
     return float(np.exp(optimum.x))

@@ -200,12 +200,11 @@ class BaseRFM(BaseEstimator):
         loo: bool,
         labels: Any = None,
         groups: Any = None,
-        residual_rows: int = 0,
     ) -> tuple[Fitted, np.ndarray]:
         """Fit f to centred and scaled targets Y (n, c); return the machine and the merged row of each row.
 
-        `loo` asks for leave-one-out predictions of a fit without a selection, `residual_rows` for those of a chosen
-        machine of at most this many rows; `labels` (n,) and `groups` (n,) are what `cv` splits by.
+        `loo` asks for leave-one-out predictions of a fit without a selection; `labels` (n,) and `groups` (n,) are what
+        `cv` splits by.
         """
         if self.early_stopping != "folds" and not (self.cv is None and groups is None):
             raise ValueError(
@@ -228,9 +227,7 @@ class BaseRFM(BaseEstimator):
                 "leave scale=True, or divide X by a number of that size"
             )
         kernels = self._kernels(Z, weights)
-        settings = replace(
-            self._settings(loo), kernels=kernels, splits=merged(folds, place), residual_rows=residual_rows
-        )
+        settings = replace(self._settings(loo), kernels=kernels, splits=merged(folds, place))
         fitted = fit(Z, Y, weights, kernels[0], settings, self._quality)
         self._store(fitted)
         return fitted, place

@@ -1,5 +1,6 @@
 """From a scaled table to a fitted machine: choose update, iterations and ridge, then fit all rows."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -28,7 +29,7 @@ from firstlight.rfm._solvers import memory
 from firstlight.rfm._solvers.exact import ExactSolver
 from firstlight.rfm._solvers.kernels import Kernel, in_range, median_bandwidth
 from firstlight.rfm._solvers.leaves import Leaves
-from firstlight.rfm._solvers.solution import KernelSolution, NotPositiveDefinite
+from firstlight.rfm._solvers.solution import InterruptedFitWarning, KernelSolution, NotPositiveDefinite
 from firstlight.rfm._solvers.threads import threads
 from firstlight.rfm._trial import Trial, agop_is_cheap
 from firstlight.rfm._views import Name, View, view, views
@@ -49,6 +50,9 @@ FOLDS = 4
 ENOUGH_ROWS = 500
 """Held-out rows that suffice to compare machines; large tables need fewer than `FOLDS` folds for this."""
 
+LONG_ROWS = 5000
+"""From this number of rows on, Ctrl-C during the last fit returns the machine of the selection instead."""
+
 HOPELESS = 0.8
 """Other kernels are tried without updates only if the best update has at least this share of the plain error."""
 
@@ -60,7 +64,7 @@ class Settings:
     `ridge` None means the ridge of least error. `kernels` replace the first kernel in the last machine if they have a
     smaller error. `follows` tells whether the bandwidths are multiples of the median distance between rows, so that
     they change with the columns used. `splits` are pairs of training and held-out rows that replace the folds of
-    `early_stopping="folds"`. A chosen machine of at most `residual_rows` rows gets leave-one-out predictions.
+    `early_stopping="folds"`.
     """
 
     rules: tuple[Rule, ...]
@@ -78,7 +82,6 @@ class Settings:
     follows: bool = False
     verbose: bool | Literal["auto"] = False
     splits: tuple[tuple[np.ndarray, np.ndarray], ...] | None = None
-    residual_rows: int = 0
 
     @property
     def decided(self) -> bool:
@@ -155,7 +158,7 @@ def _fit(Z, Y, weights, kernel: Kernel, settings: Settings, quality, double=None
         return _followed(plan, Z, double, Y, weights, kernel, settings, quality)
     table = Z, Y, weights
     splits = _splits(Z, Y, settings, rng)
-    plan, best, steps = _selected(table, splits, kernel, settings, quality)
+    plan, best, steps, sample = _selected(table, splits, kernel, settings, quality)
     if double is not None and best.iterate.solution.condition == np.inf:
         return _fit(double, Y, weights, kernel, settings, quality)
     rows = history(steps, best)
@@ -163,7 +166,19 @@ def _fit(Z, Y, weights, kernel: Kernel, settings: Settings, quality, double=None
         machine = _embedded(best.iterate, view(plan.columns, *table))
         return Fitted(machine, Z, len(Z), rows, best.judged, best.kernel or kernel)
     del steps
-    final = _followed(plan, Z, double, Y, weights, kernel, settings)
+    try:
+        final = _followed(plan, Z, double, Y, weights, kernel, settings)
+    except KeyboardInterrupt:
+        # A loop over short fits should stop instead.
+        if len(Z) < LONG_ROWS:
+            raise
+        warnings.warn(
+            "the fit was interrupted; the estimator holds the best machine so far, fitted to the "
+            f"{len(splits[0][0]):,} of {len(Z):,} rows that chose it",
+            InterruptedFitWarning,
+            stacklevel=6,
+        )
+        return replace(sample(), history=rows)
     return replace(final, history=rows, judged=best.judged)
 
 
@@ -183,8 +198,13 @@ def _resolves(machine: Iterate, Z: np.ndarray) -> bool:
     return bool(machine.solution.condition <= 1 / np.finfo(Z.dtype).eps)
 
 
-def _selected(table, splits, kernel: Kernel, settings: Settings, quality) -> tuple[Plan, Step, list[Step]]:
-    """Return the plan, its step and all steps: a race in the first fold, the finalists in all, then other kernels."""
+def _selected(
+    table, splits, kernel: Kernel, settings: Settings, quality
+) -> tuple[Plan, Step, list[Step], Callable[[], Fitted]]:
+    """Return the plan, its step, all steps, and a function that returns the chosen machine of the first fold.
+
+    There is a race in the first fold; the finalists run in all folds, and then other kernels are tried.
+    """
     last = settings.early_stopping is None
     patience = settings.iterations if last else PATIENCE
     options: dict[str, Any] = {"tol": settings.tol, "patience": patience, "n_jobs": settings.n_jobs}
@@ -213,7 +233,13 @@ def _selected(table, splits, kernel: Kernel, settings: Settings, quality) -> tup
     if final is not best:
         ridges = plan.ridges[:-1] if final.rule is not None else ()
         plan = Plan(final.rule, (*ridges, final.ridge), final.choice, columns)
-    return plan, final, steps
+    seen = trials[0].seen
+
+    def sample() -> Fitted:
+        machine = _embedded((final.peers or (final,))[0].iterate, seen)
+        return Fitted(machine, table[0][splits[0][0]], len(table[0]), [], final.judged, final.kernel or kernel)
+
+    return plan, final, steps, sample
 
 
 def _refits(step: Step, trials: Sequence[Trial], quality) -> list[Step]:
@@ -236,7 +262,7 @@ def _trial(table, split, name: Name, kernel: Kernel, settings: Settings, quality
     kernels = _seen_kernels(seen, (kernel, *settings.kernels[1:]), train, settings)
     inside: Any = (seen.apply(train[0]), *train[1:])
     outside: Any = (seen.apply(held[0]), *held[1:])
-    return Trial(inside, outside, kernels, settings.ridge, quality, name, seen.trace)
+    return Trial(inside, outside, kernels, settings.ridge, quality, name, seen)
 
 
 def _seen_kernels(seen: View, kernels: tuple[Kernel, ...], train, settings: Settings) -> tuple[Kernel, ...]:
@@ -260,11 +286,11 @@ def _follow(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, quali
     seen = view(plan.columns, Z, Y, weights)
     kernels = _seen_kernels(seen, (kernel, *settings.kernels[1:]), (Z, Y, weights), settings)
     solver = ExactSolver(seen.apply(Z), Y, weights, kernels[0])
-    loo = len(Z) <= settings.residual_rows if quality is None else settings.loo
+    loo = quality is not None and settings.loo
 
     def solve(solver: Any, iteration: int, last: bool) -> KernelSolution:
-        # Before the last machine only the history of a given plan shows conditions, and they cost several solves.
-        return solver.solve(plan.ridges[iteration], loo=loo and last, condition=last or quality is not None)
+        # A condition number costs several solves, as much as the factor of 1000 rows.
+        return solver.solve(plan.ridges[iteration], loo=loo and last, condition=last)
 
     # A chosen plan runs to its end; without a choice, `tol` may stop it.
     tol = settings.tol if settings.decided else 0.0
@@ -298,7 +324,7 @@ def _follow_many(plan: Plan, Z, Y, weights, kernel: Kernel, settings: Settings, 
     small: list[Fitted] = []
 
     def learned(rows: np.ndarray) -> Many:
-        within = replace(settings, exact_rows=len(rows), residual_rows=0)
+        within = replace(settings, exact_rows=len(rows))
         small.append(_follow(plan, Z[rows], Y[rows], weights[rows], kernel, within, quality))
         return Many(small[-1].machine, small[-1].centres, None, small[-1].kernel)
 

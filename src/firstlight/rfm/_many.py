@@ -189,7 +189,7 @@ def _warn(progress: Progress) -> None:
     warnings.warn(
         f"the fit was interrupted at {progress.done / progress.total:.0%}; the estimator holds the best machine so far",
         InterruptedFitWarning,
-        stacklevel=6,
+        stacklevel=11,
     )
 
 

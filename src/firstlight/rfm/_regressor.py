@@ -1,5 +1,6 @@
 """`RFMRegressor`, the recursive feature machine for regression."""
 
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from firstlight.rfm._documentation import documented
 from firstlight.rfm._estimator import BaseRFM
-from firstlight.rfm._intervals import LEFT_OUT_ROWS, Residuals
+from firstlight.rfm._intervals import Residuals
 from firstlight.rfm._solvers.solution import mean_squares
 from firstlight.rfm._tables.table import Scaling
 from firstlight.rfm._targets import plain_targets
@@ -56,9 +57,20 @@ class RFMRegressor(RegressorMixin, BaseRFM):
         self._one_dimensional = np.ndim(y) == 1
         Y = self._targets.apply(Y)
         self._variance = mean_squares(np.zeros_like(Y), Y, weights)
-        fitted, place = self._fit(X, Y, weights, loo=False, groups=groups, residual_rows=LEFT_OUT_ROWS)
-        self._residuals = Residuals.of(fitted, self.kernel_, Y, weights, place)
+        fitted, place = self._fit(X, Y, weights, loo=False, groups=groups)
+        # They cost an inverse, so they wait until intervals, a file or a pickle need them.
+        self._residuals_later = partial(Residuals.of, fitted, self.kernel_, Y, weights, place)
+        vars(self).pop("_residuals", None)
         return self
+
+    @cached_property
+    def _residuals(self) -> Residuals:
+        return vars(self).pop("_residuals_later")()
+
+    def __getstate__(self):
+        if "_residuals_later" in vars(self):
+            vars(self)["_residuals"] = self._residuals
+        return super().__getstate__()
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> np.ndarray:
         """Return intervals (n, 2) that hold a new target with this probability; (n, m, 2) if y had two dimensions.

@@ -15,7 +15,7 @@ from firstlight.rfm._solvers.leave_one_out import best_ridge
 from firstlight.rfm._solvers.pairs import values
 from firstlight.rfm._solvers.solution import KernelSolution, NotPositiveDefinite
 from firstlight.rfm._solvers.threads import threads
-from firstlight.rfm._views import Name
+from firstlight.rfm._views import Name, View
 
 Part = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Rows in the coordinates of the view (n, r), their targets (n, c) and their weights (n,)."""
@@ -32,7 +32,7 @@ class Trial:
     - `ridge`: the ridge, or None to choose it by the error of the held-out rows.
     - `grade`: turns predictions into a score and an error.
     - `columns`: name of the view.
-    - `trace`: trace of a normalised metric.
+    - `seen`: the view.
     - `known`: ridges by rule, iteration and place of the kernel, found in the first fold; empty there.
     """
 
@@ -42,7 +42,7 @@ class Trial:
     ridge: float | None
     grade: Grade
     columns: Name = "all"
-    trace: float | None = None
+    seen: View = field(default_factory=lambda: View(0))
     known: dict[tuple[Rule | None, int, int], float] = field(default_factory=dict)
 
     def race(
@@ -60,7 +60,7 @@ class Trial:
             patience=patience,
             finalists=finalists,
             n_jobs=n_jobs,
-            trace=self.trace,
+            trace=self.seen.trace,
         )
         return [[replace(step, columns=self.columns) for step in run] for run in runs]
 

@@ -21,6 +21,7 @@ from torch import nn
 from firstlight import _interrupts as interrupts
 from firstlight._elapsed import credit
 from firstlight._files import write_atomically
+from firstlight.flow._perceptron import Layer, Network, Sgd, placed, train_epoch
 from firstlight.probes._experiments.images import Images
 from firstlight.probes._probe import probe
 
@@ -161,10 +162,12 @@ class _Training:
             torch.manual_seed(seed)
             self.model = perceptron(self.X.shape[1], self.Y.shape[1], recipe)
         self.order = torch.Generator().manual_seed(seed)
-        self.parameters = list(self.model.parameters())
-        self.optimizer = torch.optim.SGD(
-            self.parameters, recipe.rate, recipe.momentum, weight_decay=recipe.weight_decay, fused=True
-        )
+        self.linear = [layer for layer in self.model if isinstance(layer, nn.Linear)]
+        self.sgd = Sgd(recipe.momentum, recipe.weight_decay, recipe.batch, recipe.reduction)
+        self.inputs, self.targets = placed((images.X, self.Y.numpy()))
+        parameters = [(layer.weight, layer.bias) for layer in self.linear]
+        self.network = _layers(parameters)
+        self.momenta = _layers([(torch.zeros_like(W), torch.zeros_like(b)) for W, b in parameters])
         self.epoch, self.seconds = 0, 0.0
         self.probes: dict[str, Any] = {"forward": {}, "backward": {}}
         if path is not None and path.exists():
@@ -192,6 +195,7 @@ class _Training:
 
     def result(self) -> dict[str, Any]:
         """Return the alignments and the training error as plain data."""
+        self._load_model()
         with torch.no_grad():
             outputs = torch.cat([self.model(part) for part in self.X.split(4096)])
             loss = float(self.recipe.loss(outputs, self.Y))
@@ -204,23 +208,23 @@ class _Training:
             self.path.unlink(missing_ok=True)
 
     def _train_epoch(self) -> None:
-        n, recipe = len(self.X), self.recipe
-        [group] = self.optimizer.param_groups
-        step = self.epoch * recipe.steps(n)
-        # Weights of idle units decay towards zero; arithmetic with subnormal numbers is many times slower.
-        torch.set_flush_denormal(True)
-        try:
-            for rows in torch.randperm(n, generator=self.order).split(recipe.batch):
-                group["lr"] = recipe.rate_at(step, n)
-                self.optimizer.zero_grad(set_to_none=True)
-                recipe.loss(self.model(self.X[rows]), self.Y[rows]).backward()
-                self.optimizer.step()
-                step += 1
-        finally:
-            torch.set_flush_denormal(False)
+        """Train an epoch; XLA flushes subnormal numbers, to which the weights of idle units decay, to zero."""
+        n, steps = len(self.X), self.recipe.steps(len(self.X))
+        rates = [self.recipe.rate_at(step, n) for step in range(self.epoch * steps, (self.epoch + 1) * steps)]
+        order = torch.randperm(n, generator=self.order).to(torch.int32).numpy()
+        rows = (self.inputs, self.targets, order, np.array(rates, np.float32))
+        self.network, self.momenta = train_epoch(self.sgd, self.network, self.momenta, *rows)
         self.epoch += 1
 
+    def _load_model(self) -> None:
+        """Copy the network into the PyTorch model, which the probe reads."""
+        with torch.no_grad():
+            for layer, (W, b) in zip(self.linear, self.network, strict=True):
+                layer.weight.copy_(_tensor(W))
+                layer.bias.copy_(_tensor(b))
+
     def _probe(self) -> None:
+        self._load_model()
         backward = self.plan["backward"]
         batches = zip(self.X.split(512), self.Y.split(512), strict=True)
         result = probe(self.model, batches, self.recipe.loss, self.recipe.weight_decay, backward=backward)
@@ -231,9 +235,8 @@ class _Training:
     def _checkpoint(self) -> None:
         if self.path is None:
             return
-        buffers = [self.optimizer.state[p].get("momentum_buffer") for p in self.parameters]
-        tensors = {f"parameter {i}": p.detach() for i, p in enumerate(self.parameters)}
-        tensors |= {f"momentum {i}": buffer for i, buffer in enumerate(buffers) if buffer is not None}
+        tensors = {f"parameter {i}": _tensor(array) for i, array in enumerate(_flat(self.network))}
+        tensors |= {f"momentum {i}": _tensor(array) for i, array in enumerate(_flat(self.momenta))}
         tensors["order"] = self.order.get_state()
         state = {"plan": self.plan, "epoch": self.epoch, "probes": self.probes, "seconds": self.seconds}
         with interrupts.deferred():
@@ -246,14 +249,27 @@ class _Training:
         if state["plan"] != self.plan:
             raise ValueError(f"{path} holds another training; delete it or choose another work folder")
         tensors = load(content)
-        with torch.no_grad():
-            for i, parameter in enumerate(self.parameters):
-                parameter.copy_(tensors[f"parameter {i}"])
-                if f"momentum {i}" in tensors:
-                    self.optimizer.state[parameter]["momentum_buffer"] = tensors[f"momentum {i}"].clone()
+        count = len(_flat(self.network))
+        self.network, self.momenta = (
+            _layers([(tensors[f"{name} {i}"], tensors[f"{name} {i + 1}"]) for i in range(0, count, 2)])
+            for name in ("parameter", "momentum")
+        )
         self.order.set_state(tensors["order"])
         self.epoch, self.probes, self.seconds = state["epoch"], state["probes"], state["seconds"]
         credit(self.seconds)
+
+
+def _layers(parameters: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> Network:
+    """Return weights and biases as arrays that training may overwrite."""
+    return placed(tuple(Layer(*(tensor.detach().numpy() for tensor in pair)) for pair in parameters))
+
+
+def _flat(network: Network) -> list[Any]:
+    return [array for layer in network for array in layer]
+
+
+def _tensor(array: Any) -> torch.Tensor:
+    return torch.from_numpy(np.array(array))
 
 
 def _name(plan: dict[str, Any]) -> str:

@@ -15,8 +15,9 @@ from firstlight.rfm._solvers import lapack
 from firstlight.rfm._solvers.kernels import Kernel
 from firstlight.rfm._solvers.matrices import FeatureMatrices, gradient_products, pair_products, spread
 from firstlight.rfm._solvers.pairs import blocks, mirror, own_slopes, own_values, own_values_and_slopes, values
+from firstlight.rfm._solvers.pairs import norm as norm_of
 from firstlight.rfm._solvers.solution import KernelSolution, NotPositiveDefinite
-from firstlight.rfm._solvers.threads import in_parallel
+from firstlight.rfm._solvers.threads import cores, in_parallel
 
 
 class ExactSolver:
@@ -57,7 +58,8 @@ class ExactSolver:
         if once:
             self._norm, self._slope_diagonal = own_values_and_slopes(self.kernel, self.X, self.M, K)
         else:
-            self._norm = own_values(self.kernel, self.X, self.M, K)
+            own_values(self.kernel, self.X, self.M, K)
+            self._norm = float("nan")
         if self.kernel.radial:
             np.fill_diagonal(K, 1)
         self._diagonal = K.diagonal().copy()
@@ -89,6 +91,9 @@ class ExactSolver:
                 raise ValueError("load(M, once=True) allows one solve; call load(M) before another ridge")
             mirror(self._square)
         self._whole = False
+        if condition and np.isnan(self._norm) and not self._once:
+            np.fill_diagonal(self._square, self._diagonal)
+            self._norm = norm_of(self._square)
         np.fill_diagonal(self._square, self._diagonal + ridge / self.weights)
         factor = self._square.T
         if not lapack.cholesky(factor):
@@ -120,7 +125,8 @@ class ExactSolver:
         D, alpha, radial = self._slopes(), solution.alpha, self.kernel.radial
         (n, d), c = self.X.shape, alpha.shape[1]
 
-        rows = list(blocks(n, n + c * d, 1 << 19))
+        # Short blocks keep several threads busy; a single thread multiplies long blocks faster.
+        rows = list(blocks(n, n + c * d, 1 << (19 if cores() > 1 else 21)))
         if agop and c * d <= n:
             # Half of Σ_ij Ω_ij(x_i − x_j)(x_i − x_j)ᵀ is the transpose of the other half; `pull` is one of them.
             pull, products = gradient_products(

@@ -39,7 +39,7 @@ def cholesky(A: Square) -> bool:
         factor, failed = _scipy("potrf", A)(A, lower=1, clean=0, overwrite_a=1)
         _replace(A, factor)
         return failed == 0
-    if n <= 2 * LEAF:
+    if n <= 2 * LEAF or cores() == 1:
         failed = ctypes.c_int()
         _call("potrf", A, "L", n, A, failed)
         return failed.value == 0

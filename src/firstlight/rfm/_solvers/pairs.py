@@ -67,16 +67,18 @@ def slopes(kernel: Kernel, X: Rows, Z: Others, M: Metric) -> Pairs:
     return K
 
 
-def own_values(kernel: Kernel, X: Rows, M: Metric, out: Square) -> float:
-    """Write K(x, x′) of all pairs of rows of X to `out`, using symmetry; return its 1-norm."""
-    fill, sizes = _filler(kernel, X, X, M, kernel.values), []
+def own_values(kernel: Kernel, X: Rows, M: Metric, out: Square) -> None:
+    """Write K(x, x′) of all pairs of rows of X to `out`, using symmetry."""
+    _symmetric(out, _filler(kernel, X, X, M, kernel.values))
 
-    def measured(block: slice, part: Pairs) -> None:
-        fill(block, part)
-        sizes.append(_column_sizes(part, block, len(out)))
 
-    _symmetric(out, measured)
-    return float(np.sum(sizes, axis=0).max())
+def norm(square: Square) -> float:
+    """Return the 1-norm of a symmetric matrix.
+
+    >>> norm(np.array([[1.0, -2.0], [-2.0, 0.0]]))
+    3.0
+    """
+    return max(in_parallel(lambda rows: float(np.abs(square[rows]).sum(axis=1).max()), blocks(*square.shape)))
 
 
 def own_values_and_slopes(kernel: Kernel, X: Rows, M: Metric, out: Square) -> tuple[float, Float[np.ndarray, " n"]]:

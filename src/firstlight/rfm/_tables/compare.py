@@ -40,7 +40,7 @@ class Comparison:
     - `records`: one record per method.
     - `model`: the RFM fitted to all rows; it encodes gaps, categories and dates itself.
     - `suspects`: columns that may give the target away or only number the rows, with the reason.
-    - `notes`: warnings of the fit to all rows.
+    - `notes`: how many rows were left out, and warnings of the fit to all rows.
     """
 
     task: str
@@ -187,6 +187,8 @@ def compare(
         )
     progress(len(methods) / (len(methods) + 1), "RFM on all rows")
     model, notes = _noted(lambda: methods["RFM"].fit(X, y))
+    if dropped := len(frame) - len(X):
+        notes = (f"{dropped:,} of {len(frame):,} rows have no target and are left out", *notes)
     comparison = Comparison(decided, target, len(X), X.shape[1], metric, records, model, doubtful, notes)
     message = " ".join([records["RFM"].message, *(f"Note: {note}." for note in notes)])
     drawn = records["RFM"].model_copy(update={"figures": comparison.figure_data(), "message": message})

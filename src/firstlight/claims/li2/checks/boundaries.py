@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,10 @@ COMPOSITES = ("Z24", "Z36", "Z49", "Z60", "Z72", "Z90", "Z100", "Z121")
 PRODUCTS = ("Z4xZ7", "Z5xZ6", "Z2xZ2xZ9", "Z13xZ11", "Z5xZ2xZ2xZ2", "Z6xZ4xZ2", "Z3xZ2xZ17", "Z2xZ3xZ3xZ5")
 
 STORE = "li2-boundary.sqlite"
-"""The store of all boundaries of trained networks, in the working directory."""
+"""The store of all boundaries of trained networks, shared by the checks."""
+
+PARTS = "parts"
+"""Name of the folder that holds the working directories of all checks."""
 
 WIDTH, RATE, DECAY, EPOCHS = 2048, 5e-4, phase.DECAY, 3000
 """The caption's width, learning rate and weight decay; epochs are not printed."""
@@ -73,10 +77,11 @@ def locate(setting: Setting, names: Sequence[str], seeds: Sequence[int]) -> dict
     - `names`: the groups.
     - `seeds`: of the networks and splits.
     """
-    setting.work.mkdir(parents=True, exist_ok=True)
+    store = shared_store(setting.work)
+    store.parent.mkdir(parents=True, exist_ok=True)
     result = trained_boundaries(
         names,
-        setting.work / STORE,
+        store,
         seeds=list(seeds),
         base=phase.setting(WIDTH, RATE, EPOCHS),
         progress=lambda moment: setting.progress(0.9 * moment.done / max(moment.total, 1), "training"),
@@ -84,6 +89,20 @@ def locate(setting: Setting, names: Sequence[str], seeds: Sequence[int]) -> dict
     columns = ("p50", "error", "seeds", "censored")
     table = result.boundaries.set_index("task.group")
     return {name: {column: float(table.loc[name, column]) for column in columns} for name in names}
+
+
+def shared_store(work: Path) -> Path:
+    """Return the store of the boundaries, beside the working directories of all checks.
+
+    Each check has a directory of its own, which changes with its source. A run is found by its spec, whatever check
+    asks for it: cyclic groups are trained once for Figure 4 and for the boundaries of non-Abelian groups.
+
+    >>> shared_store(Path(".firstlight/parts/0123456789abcdef")).as_posix()
+    '.firstlight/parts/li2-boundary.sqlite'
+    >>> shared_store(Path(".firstlight")).as_posix()
+    '.firstlight/li2-boundary.sqlite'
+    """
+    return (work.parent if work.parent.name == PARTS else work) / STORE
 
 
 def _energies(setting: Setting, names: Sequence[str]) -> dict[str, dict[str, float]]:
