@@ -36,8 +36,9 @@ def test_a_boundary_agrees_with_a_finer_bisection_and_is_kept_by_the_digest_of_t
     mine = groups.from_table(groups.dihedral(3).table[::1], name="mine")
     notes = []
     boundary = li2.own_boundary(mine, lambda fraction, note: notes.append(note))
-    p50 = np.exp(np.log(locate_boundary(mine, range(5), True, 16, 8)).mean())
-    assert boundary.p50 == pytest.approx(p50, rel=0.1)
+    p50 = np.log(locate_boundary(mine, range(100, 160), True, 16, 8))
+    apart = abs(np.log(boundary.p50) - p50.mean())
+    assert apart <= 4 * np.hypot(boundary.error, p50.std(ddof=1) / np.sqrt(len(p50)))
     assert "once; then kept in the cache folder" in notes[0]
     (file,) = (tmp_path / "cache" / "boundaries").iterdir()
     assert file.stem == mine.digest
@@ -112,7 +113,11 @@ def test_constants_are_those_of_the_fitted_lists():
     for name in ("outcome", "epochs"):
         assert fitted[name]["rows"] == constants[name]["rows"]
         assert fitted[name]["kernel"] == constants[name]["kernel"]
-        np.testing.assert_allclose(fitted[name]["targets"], constants[name]["targets"], rtol=1e-3)
+        process = Process.read(constants["inputs"], constants[name])
+        targets = np.array(forecast_fit._inputs_and_targets(runs)[1][name])
+        mine = process.along([forecast_fit.inputs_of(setting) for setting, _ in runs[::50]])
+        theirs = Process.read(fitted["inputs"], fitted[name]).along([forecast_fit.inputs_of(s) for s, _ in runs[::50]])
+        np.testing.assert_allclose(mine, theirs, atol=0.02 * targets.std())
 
 
 def test_no_group_is_forecast_from_its_own_runs_in_the_intervals():
@@ -122,12 +127,10 @@ def test_no_group_is_forecast_from_its_own_runs_in_the_intervals():
     constants = forecast_fit.fit(chosen, forecast_fit.stored_shapes(stored()))
     rows = forecast_fit.left_out(chosen, constants)
     row = next(row for row in rows if row.setting.group == "D8")
-    others = {**constants["epochs"]}
-    groups_of = [chosen[i][0].group for i in others["rows"]]
-    others["rows"] = [i for i, name in zip(constants["epochs"]["rows"], groups_of, strict=True) if name != "D8"]
-    others["targets"] = [t for t, name in zip(others["targets"], groups_of, strict=True) if name != "D8"]
-    process = Process.read(constants["inputs"], others)
-    assert process(forecast_fit.inputs_of(row.setting))[0] == pytest.approx(row.log_time, rel=1e-9)
+    alone = forecast_fit.fit([run for run in chosen if run[0].group != "D8"], forecast_fit.stored_shapes(stored()))
+    # The same runs, but standardised and centred by themselves: the level and scales differ a little.
+    process = Process.read(alone["inputs"], alone["epochs"])
+    assert process(forecast_fit.inputs_of(row.setting))[0] == pytest.approx(row.log_time, abs=0.1)
     widen = forecast_fit.widening(rows)
     for name, factor in zip(("adam", "adamw"), widen["epochs"], strict=True):
         timed = [r for r in rows if r.time and r.driven and r.chance >= 0.5 and r.setting.optimizer == name]
@@ -152,7 +155,7 @@ def test_scores_rise_with_accuracy_and_fall_with_time():
 
 
 def test_the_lists_are_those_that_the_seeds_draw():
-    for name in ("first", "second", "third", "fourth", "fifth"):
+    for name in forecast_settings.SEEDS:
         assert forecast_settings.draw(name) == forecast_settings.load(name)
 
 

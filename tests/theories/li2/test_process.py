@@ -1,17 +1,21 @@
 """Gaussian processes: posteriors computed another way, and what happens far from all runs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
 from firstlight.claims.beyond.checks import forecast_kernel
+from firstlight.theories.li2 import _process as _process_module
 from firstlight.theories.li2._process import Kernel, Process
 
 
-def _process(kernel, points, targets, noise=(0.0, 0.0), level=0.0):
+def _process(kernel, points, targets, noise=(0.0, 0.0), level=0.0, names="abc", **fields):
     p = points.shape[1]
-    names = tuple("abc"[:p])
-    return Process(names, np.zeros(p), np.ones(p), kernel, points, np.asarray(targets, float), level, noise)
+    names = tuple(names[:p])
+    process = Process(names, np.zeros(p), np.ones(p), kernel, points, np.zeros(len(points)), level, noise, **fields)
+    return replace(process, weights=process.weights_of(np.asarray(targets, float)))
 
 
 def test_a_kernel_is_the_covariance_of_a_line_and_smooth_functions():
@@ -43,7 +47,7 @@ def test_runs_of_an_optimizer_count_by_its_noise():
     rng = np.random.default_rng(2)
     X = np.c_[rng.normal(size=20), np.arange(20) % 2]
     y, kernel, noise = rng.normal(size=20), Kernel(1.0, 0.5, 1.0), (0.1, 0.7)
-    process = Process(("a", "decoupled"), np.zeros(2), np.ones(2), kernel, X, y, 0.0, noise, (1.5, 2.0))
+    process = _process(kernel, X, y, noise, names=("a", "decoupled"), widen=(1.5, 2.0))
     K = kernel(X, X) + np.diag(np.where(X[:, 1] > 0.5, *noise[::-1]))
     x = np.array([[0.2, 1.0]])
     mean = kernel(x, X) @ np.linalg.solve(K, y)
@@ -61,6 +65,19 @@ def test_without_some_runs_a_process_is_that_of_the_others():
     alone = _process(kernel, X[~out], y[~out], (0.2, 0.2))
     values = {"a": 0.4, "b": -0.1}
     assert rest(values) == pytest.approx(alone(values), rel=1e-12)
+
+
+def test_a_deviation_from_the_nearest_runs_is_slightly_larger_than_from_all(monkeypatch):
+    rng = np.random.default_rng(7)
+    X = rng.normal(size=(500, 2))
+    process = _process(Kernel(1.0, 1.0, 1.0, 0.3, 2.0), X, rng.normal(size=500), (0.2, 0.2))
+    places = [{"a": x, "b": y} for x, y in rng.normal(size=(20, 2))]
+    some = [process(values) for values in places]
+    monkeypatch.setattr(_process_module, "NEAREST", 500)
+    for (mean, near), (same, exact) in zip(some, map(process, places), strict=True):
+        assert mean == same
+        assert exact <= near * (1 + 1e-9)
+        assert near < 1.5 * exact
 
 
 def test_far_from_all_runs_the_forecast_is_uncertain():

@@ -73,7 +73,7 @@ def _outcomes(path: Path) -> dict[int, dict[str, float | None]]:
     return {int(row["place"]): {key: number(text) for key, text in row.items() if key != "place"} for row in rows}
 
 
-FITTED: tuple[ListName, ...] = ("first", "second", "third", "fifth")
+FITTED: tuple[ListName, ...] = ("first", "second", "third", "fourth", "fifth", "sixth")
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def fit(runs: Sequence[Run], shapes: Shapes, widen: Mapping[str, Sequence[float]
     return {
         "runs": len(runs),
         "inputs": shared,
-        **{name: _process(shapes[name], targets[name], rows[name], widen[name]) for name in targets},
+        **{name: _process(shared, shapes[name], targets[name], rows[name], widen[name]) for name in targets},
         "memorising": gaussian(
             [inputs_of(runs[i][0]) for i in known],
             MEMORISING,
@@ -192,17 +192,21 @@ def _inputs_and_targets(runs: Sequence[Run]) -> tuple[dict[str, Any], dict[str, 
     return shared, targets, {"outcome": list(range(len(runs))), "epochs": timed}
 
 
-def _process(shape: Shape, targets: Sequence[float], rows: Sequence[int], widen: Sequence[float]) -> dict[str, Any]:
+def _process(
+    shared: Mapping[str, Any], shape: Shape, targets: Sequence[float], rows: Sequence[int], widen: Sequence[float]
+) -> dict[str, Any]:
     """Return a process as it is stored."""
-    return {
+    stored = {
         "kernel": asdict(shape.kernel),
         "sharpness": list(shape.sharpness),
         "noise": list(shape.noise),
         "level": _rounded([float(np.mean(targets))])[0],
         "rows": list(rows),
-        "targets": list(targets),
+        "weights": np.zeros(len(rows)).tolist(),
         "widen": list(widen),
     }
+    weights = Process.read(shared, stored).weights_of(np.array(targets))
+    return stored | {"weights": [float(f"{w:.8g}") for w in weights]}
 
 
 def _rounded(values: Iterable[float]) -> list[float]:

@@ -16,7 +16,7 @@ from firstlight.theories.li2._calibration import HORIZON, Linear
 from firstlight.theories.li2._forecast import NEVER, interval
 from firstlight.theories.li2._running import BINS, CURVES, WITH_PRIOR, accuracy_bin, moment
 
-RECORDED: tuple[ListName, ...] = ("second", "third", "fifth")
+RECORDED: tuple[ListName, ...] = ("second", "third", "fourth", "fifth")
 """The fitted lists whose curves are recorded."""
 
 PENALTY = 1.0

@@ -1,4 +1,4 @@
-"""Judge the forecasts on the fourth list: outcomes, epochs, and the forecasts made during training."""
+"""Judge the forecasts on the seventh list: outcomes, epochs, and the forecasts made during training."""
 
 from collections.abc import Mapping
 from functools import lru_cache
@@ -19,7 +19,7 @@ from firstlight.theories.li2._running import ALARM, columns_of_table, moment, re
 
 Curves = Mapping[str, np.ndarray]
 
-JUDGED: ListName = "fourth"
+JUDGED: ListName = "seventh"
 """The list that judges; no constant was fitted on it."""
 
 FACTOR, COVERED, TOLERANCE = 1.5, 0.8, 0.06
