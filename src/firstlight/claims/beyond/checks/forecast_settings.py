@@ -1,8 +1,9 @@
-"""The seven lists of settings for the forecasts, drawn by seed: to fit constants, and to judge forecasts.
+"""The eight lists of settings for the forecasts, drawn by seed: to fit constants, and to judge forecasts.
 
 Every list was drawn and committed before any of its runs was trained. The second and the third list judged earlier
 versions of the forecasts, and so did the fourth; all were fitted after that. The fifth has ten times as many runs as
-these, the sixth has its runs near the boundary; both are fitted. The seventh judges.
+these, the sixth has its runs near the boundary, and the eighth has decays, widths and rates as users choose them; all
+three are fitted. The seventh judges.
 """
 
 import csv
@@ -17,7 +18,7 @@ import numpy as np
 
 from firstlight.records import RunSpec, spec_from_mapping
 
-ListName = Literal["first", "second", "third", "fourth", "fifth", "sixth", "seventh"]
+ListName = Literal["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"]
 
 FOLDER = Path(__file__).parent.parent / "settings"
 """The folder of the committed lists."""
@@ -30,6 +31,7 @@ SEEDS: dict[ListName, int] = {
     "fifth": 19_005,
     "sixth": 19_006,
     "seventh": 19_007,
+    "eighth": 19_008,
 }
 """Seeds of the draws."""
 
@@ -41,6 +43,7 @@ CELLS: dict[ListName, int] = {
     "fifth": 1200,
     "sixth": 1000,
     "seventh": 200,
+    "eighth": 260,
 }
 """Number of cells in a list. A cell has two settings with two seeds, and two decays in all lists but `TWINS`."""
 
@@ -104,6 +107,9 @@ def _groups() -> dict[ListName, dict[str, GroupFacts]]:
 GROUPS = _groups()
 """What was known of each group before a list was drawn, by list and group."""
 
+BROAD = ("eighth",)
+"""Lists whose decays, widths and rates do not depend on what the group needs."""
+
 LARGE, LARGE_SHARE = 45, 0.025
 """Groups above this order, whose runs are expensive, and the share of the cells they get together."""
 
@@ -159,6 +165,8 @@ def draw(name: ListName) -> list[ForecastSetting]:
     settings, table = [], GROUPS[name]
     if name not in ("first", "second"):
         turns = [*table, *(None for _ in range(CELLS[name] - len(table)))]
+        if name in BROAD:
+            return [setting for group in turns for setting in _broad_pair(table, rng, group)]
         return [setting for group in turns for setting in _pair(name, rng, group)]
     while len(settings) < 2 * CELLS[name]:
         settings += _cell(table, rng)
@@ -194,6 +202,26 @@ def _pair(drawn: ListName, rng: np.random.Generator, group: str | None) -> list[
         ForecastSetting(name, **common, decay=decay, steps=round(8 / rate), seed=int(rng.integers(1_000_000)))
         for decay in (decays[0], decays[-1])
     ]
+
+
+def _broad_pair(table: Mapping[str, GroupFacts], rng: np.random.Generator, group: str | None) -> list[ForecastSetting]:
+    """Draw two settings that differ in the decay and the seed, with decays over three decades and any width."""
+    name = group or list(table)[int(rng.integers(len(table)))]
+    facts, activation = table[name], ("quadratic", "relu", "silu")[int(rng.choice(3, p=[0.4, 0.3, 0.3]))]
+    optimizer = ("adam", "adamw")[int(rng.random() < 0.3)]
+    share = facts.guess * facts.factors[optimizer, activation] * _log_uniform(rng, 0.75, 2.2)
+    rate = _rounded(_log_uniform(rng, 1e-3, 4e-3))
+    common = {
+        "n": round(min(share, 0.95) * facts.order**2),
+        "width": round(_log_uniform(rng, 48, 512)),
+        "activation": activation,
+        "optimizer": optimizer,
+        "rate": rate,
+        "steps": round(8 / rate),
+    }
+    limits = (0.02, 1.5) if optimizer == "adamw" else (1e-5, 1e-2)
+    decays = [_rounded(_log_uniform(rng, *limits)) for _ in range(2)]
+    return [ForecastSetting(name, **common, decay=decay, seed=int(rng.integers(1_000_000))) for decay in decays]
 
 
 def _decay(rng: np.random.Generator, optimizer: str, weak: bool, n: int, width: int) -> float:
