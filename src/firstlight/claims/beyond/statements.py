@@ -144,7 +144,7 @@ CLAIMS: tuple[Claim, ...] = (
         title="Forecasts of the outcome, before training",
         locator="beyond Li₂, Theorems 2 and 4",
         statement=(
-            "`li2.predict`, with constants fitted on six lists of settings, forecasts at least 97 % of the outcomes "
+            "`li2.predict`, with constants fitted on seven lists of settings, forecasts at least 97 % of the outcomes "
             "away from the boundary (over 15 %) on another list of at least 200 settings and 15 groups, with a Brier "
             "skill of at least 0.5 near the boundary, which two seeds of one setting leave possible."
         ),

@@ -1,4 +1,4 @@
-"""Calibrated forecasts: Gaussian processes of outcome and epochs, fitted on six lists of runs.
+"""Calibrated forecasts: Gaussian processes of outcome and epochs, fitted on seven lists of runs.
 
 The inputs are numbers that theory gives before training. The posterior widens the forecast where nothing was measured.
 `firstlight.claims` holds the lists, their outcomes and the fit (`beyond.forecast-outcome`).

@@ -87,7 +87,7 @@ def predict(
     """Forecast whether a two-layer network generalises on n pairs of a group, when, and with which irreps.
 
     The boundary comes from ascents of the group's own residualised energy, kept in the cache folder. What trained
-    networks need beyond it, and their epochs, come from constants fitted on six lists of runs of Adam and AdamW on
+    networks need beyond it, and their epochs, come from constants fitted on seven lists of runs of Adam and AdamW on
     small groups; the claims `beyond.forecast-*` judge them on another list. If decay, width or activation rule features
     out, more samples do not help.
 

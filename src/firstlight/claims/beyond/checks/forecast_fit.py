@@ -73,7 +73,7 @@ def _outcomes(path: Path) -> dict[int, dict[str, float | None]]:
     return {int(row["place"]): {key: number(text) for key, text in row.items() if key != "place"} for row in rows}
 
 
-FITTED: tuple[ListName, ...] = ("first", "second", "third", "fourth", "fifth", "sixth")
+FITTED: tuple[ListName, ...] = ("first", "second", "third", "fourth", "fifth", "sixth", "eighth")
 
 
 @dataclass(frozen=True)
