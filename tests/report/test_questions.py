@@ -52,9 +52,9 @@ def test_five_questions_have_their_answers() -> None:
 
 
 def test_the_answer_about_the_forecast_names_what_was_fitted_and_what_was_missed() -> None:
-    predicted = "generalises at epochs 106 to 243 (probability 0.99; a run of this setting was in the fit)"
+    predicted = "generalises at epochs 89 to 218 (probability 0.99; a run of this setting was in the fit)"
     row = verdict("li2", "yes", predicted=predicted, measured="generalised at epoch 140")
-    band = "outside the band of 34 to 124"
+    band = "outside the band of 63 to 224"
     drawn = figure.curves(
         [figure.Series("train", np.arange(3.0), np.arange(3.0))],
         x="epoch",
@@ -64,7 +64,7 @@ def test_the_answer_about_the_forecast_names_what_was_fitted_and_what_was_missed
     )
     answer = dict(report.questions(grokked(verdicts=(row,), figures=(drawn,))))[report.QUESTIONS[2]]
     assert answer == (
-        "Li₂ forecast: generalises at epochs 106 to 243 (probability 0.99). Measured: generalised at epoch 140; the "
+        "Li₂ forecast: generalises at epochs 89 to 218 (probability 0.99). Measured: generalised at epoch 140; the "
         f"forecast was right. Its forecast for memorising was wrong: the network memorised at epoch 16, {band}. "
         "This is no independent test: the forecast was fitted to runs that include this setting."
     )
