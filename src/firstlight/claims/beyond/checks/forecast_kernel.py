@@ -56,8 +56,8 @@ def most_likely(X: Float[np.ndarray, "N p"], y: Float[np.ndarray, " N"], decoupl
 
         start = np.concatenate([[0.0, -1.0, 0.0, -1.0, RATIO, -1.5, -1.5], np.full(p, LENGTH)])
         limits = [(-8.0, 5.0)] * len(start)
-        found = minimize(evaluate, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": ROUNDS})
-    return _shape(found.x)
+        optimum = minimize(evaluate, start, jac=True, method="L-BFGS-B", bounds=limits, options={"maxiter": ROUNDS})
+    return _shape(optimum.x)
 
 
 def _shape(theta: Float[np.ndarray, " parameters"]) -> Shape:
