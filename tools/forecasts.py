@@ -126,7 +126,7 @@ def _summary(rows: list[dict[str, Any]], settings: list[ForecastSetting]) -> str
     lines = [
         f"{len(rows)} of the {len(settings)} runs of the list were read, on {len({r['group'] for r in rows})} groups.",
         "",
-        "| what | groups left out of the fit | seventh list | possible without the seed | target |",
+        f"| what | groups left out of the fit | {forecasts.JUDGED} list | possible without the seed | target |",
         "|---|---|---|---|---|",
         f"| outcomes, over 15 % away from the boundary ({len(rows) - len(near)} runs) | {_away(fitted):.1%} | "
         f"{_away(rows):.1%} | | ≥ 97 % |",

@@ -58,10 +58,12 @@ def test_the_shipped_boundaries_are_those_that_ascents_find():
 
 def test_a_warm_forecast_takes_less_than_a_tenth_of_a_second():
     li2.predict(SPEC)
-    start = time.process_time()
+    seconds = []
     for _ in range(5):
+        start = time.process_time()
         li2.predict(SPEC)
-    assert (time.process_time() - start) / 5 < 0.1
+        seconds.append(time.process_time() - start)
+    assert np.median(seconds) < 0.1
 
 
 def test_a_forecast_is_json_html_and_a_figure():
@@ -117,6 +119,7 @@ def test_constants_are_those_of_the_fitted_lists():
         targets = np.array(forecast_fit._inputs_and_targets(runs)[1][name])
         mine = process.along([forecast_fit.inputs_of(setting) for setting, _ in runs[::50]])
         theirs = Process.read(fitted["inputs"], fitted[name]).along([forecast_fit.inputs_of(s) for s, _ in runs[::50]])
+        # A point on the edge between two roundings moves by 1e-3 of a deviation at most, of which a mean feels less.
         np.testing.assert_allclose(mine, theirs, atol=0.02 * targets.std())
 
 
@@ -127,10 +130,17 @@ def test_no_group_is_forecast_from_its_own_runs_in_the_intervals():
     constants = forecast_fit.fit(chosen, forecast_fit.stored_shapes(stored()))
     rows = forecast_fit.left_out(chosen, constants)
     row = next(row for row in rows if row.setting.group == "D8")
-    alone = forecast_fit.fit([run for run in chosen if run[0].group != "D8"], forecast_fit.stored_shapes(stored()))
-    # The same runs, but standardised and centred by themselves: the level and scales differ a little.
-    process = Process.read(alone["inputs"], alone["epochs"])
-    assert process(forecast_fit.inputs_of(row.setting))[0] == pytest.approx(row.log_time, abs=0.1)
+    process = Process.read(constants["inputs"], constants["epochs"])
+    known = [chosen[i][0] for i in constants["epochs"]["rows"]]
+    others = np.array([setting.group != "D8" for setting in known])
+    noise = np.array([process.noise[setting.optimizer == "adamw"] for setting in known])[others]
+    targets = np.array(forecast_fit._inputs_and_targets(chosen)[1]["epochs"])[others]
+    points, x = process.points[others], process.at(forecast_fit.inputs_of(row.setting))[None]
+    K = process.kernel(points, points) + np.diag(noise)
+    mean = process.level + process.kernel(x, points)[0] @ np.linalg.solve(K, targets - process.level)
+    # Weights are stored with eight digits; their errors add up at random over the runs.
+    size = np.abs(process.weights).max() * process.kernel(x, points).max() * np.sqrt(len(points))
+    assert row.log_time == pytest.approx(mean, abs=8 * 1e-8 * size)
     widen = forecast_fit.widening(rows)
     for name, factor in zip(("adam", "adamw"), widen["epochs"], strict=True):
         timed = [r for r in rows if r.time and r.driven and r.chance >= 0.5 and r.setting.optimizer == name]
